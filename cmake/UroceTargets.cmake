@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# How every target of the project is compiled, and the three kinds of target there are:
+#   uroce_core_library(NAME SOURCES... [DEPENDS ...])  the sans-IO core: no exceptions, no RTTI
+#   uroce_library(NAME SOURCES... [DEPENDS ...])       everything above it
+#   uroce_test(NAME LABEL label SOURCES... DEPENDS ...) one GoogleTest binary, found by ctest
+find_package(Threads REQUIRED)
+find_package(PkgConfig REQUIRED)
+
+add_library(uroce_options INTERFACE)
+target_compile_features(uroce_options INTERFACE cxx_std_20)
+target_compile_options(uroce_options INTERFACE
+  -Wall -Wextra -Wconversion -Wsign-conversion -Wshadow -Werror=switch -Werror -fno-strict-aliasing
+  $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>)
+target_include_directories(uroce_options INTERFACE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
+if(UROCE_SANITIZE)
+  target_compile_options(uroce_options INTERFACE -fsanitize=${UROCE_SANITIZE} -fno-omit-frame-pointer)
+  target_link_options(uroce_options INTERFACE -fsanitize=${UROCE_SANITIZE})
+endif()
+
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+
+function(uroce_library name)
+  cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS" ${ARGN})
+  add_library(${name} STATIC ${arg_SOURCES})
+  target_link_libraries(${name} PUBLIC uroce_options ${arg_DEPENDS})
+endfunction()
+
+function(uroce_core_library name)
+  uroce_library(${name} ${ARGN})
+  target_compile_options(${name} PRIVATE -fno-exceptions -fno-rtti)
+endfunction()
+
+function(uroce_test name)
+  cmake_parse_arguments(arg "" "LABEL" "SOURCES;DEPENDS" ${ARGN})
+  find_package(GTest REQUIRED)
+  include(GoogleTest)
+  add_executable(${name} ${arg_SOURCES})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  target_link_libraries(${name} PRIVATE uroce_options ${arg_DEPENDS} GTest::gmock GTest::gtest_main)
+  target_compile_definitions(${name} PRIVATE UROCE_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS ${arg_LABEL} TIMEOUT 120)
+endfunction()

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Names of things on the wire: queue pair numbers and GIDs. One-field structs, so that a QPN cannot
+// be passed where a key is meant.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace uroce {
+
+// Queue pair number: 24 bits. 0 and 1 are the management QPs, 0xffffff is multicast.
+struct Qpn {
+  std::uint32_t value = 0;
+  friend constexpr bool operator==(Qpn, Qpn) = default;
+};
+
+// QPNs are handed out to processes in blocks of this many, so that a packet's owner is
+// `qpn / kQpnsPerBlock`.
+inline constexpr std::uint32_t kQpnsPerBlock = 256;
+constexpr std::uint32_t qpn_block(Qpn qpn) { return qpn.value / kQpnsPerBlock; }
+
+// 16 bytes in network order. An IPv4 address is ::ffff:a.b.c.d (IBTA annex 17, RoCE v2).
+struct Gid {
+  std::array<std::uint8_t, 16> bytes{};
+
+  friend constexpr bool operator==(const Gid&, const Gid&) = default;
+
+  [[nodiscard]] constexpr bool is_ipv4() const {
+    for (std::size_t i = 0; i < 10; ++i) {
+      if (bytes[i] != 0) return false;
+    }
+    return bytes[10] == 0xff && bytes[11] == 0xff;
+  }
+  [[nodiscard]] constexpr bool is_zero() const { return *this == Gid{}; }
+};
+
+}  // namespace uroce
