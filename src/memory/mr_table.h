@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// All memory regions of a device, found by key: the one place that decides whether an access to
+// memory is allowed, for SGEs (L_Key) and for peers (R_Key) alike.
+//
+// A key is an index (high 24 bits) and a variant (low 8). Its maker draws all 32 bits from a
+// CSPRNG, so the index is its own hash; both keys of a region have the same value. The table is
+// open addressing with linear probing, at most half full, in slots that the caller owns; erasing
+// shifts the rest of a cluster back, so that there are no tombstones and the cost never grows with
+// age. A slot is one cache line. Whoever holds the shard's lock may call; the caller allocates and
+// frees slots outside of it:
+//
+//   MrTable table(slots);                                     // value-initialised, power of two
+//   while (table.insert(region) == InsertOutcome::kKeyTaken) region.key = random();
+//   if (auto [at, fault] = table.resolve(rkey, va, n, Access::kRemoteWrite, pd); ...)
+//
+// Wrong: keeping a Resolved::base after the lock is let go; the region may be gone.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/ids.h"
+#include "memory/access.h"
+
+namespace uroce::memory {
+
+struct alignas(64) MemoryRegion {
+  std::uint64_t iova = 0;     // what SGEs and peers call its first byte; 0 if zero-based
+  std::uint64_t length = 0;   // bytes
+  std::byte* base = nullptr;  // where its first byte is in this process
+  PdId pd;                    // never 0: that marks an empty slot
+  Access access = Access::kNone;
+  std::uint32_t key = 0;  // L_Key and R_Key
+
+  [[nodiscard]] constexpr bool is_empty() const { return pd == PdId{}; }
+};
+static_assert(sizeof(MemoryRegion) == 64, "a look-up touches one cache line");
+
+// [address, address + length) would go over the end of the address space.
+constexpr bool range_wraps(std::uint64_t address, std::uint64_t length) {
+  return length != 0 && address + (length - 1) < address;
+}
+
+enum class MemoryFault : std::uint8_t { kNone, kInvalidKey, kWrongPd, kOutOfBounds, kAccess };
+
+struct [[nodiscard]] Resolved {
+  std::byte* base = nullptr;  // null when there is a fault, and for zero bytes
+  MemoryFault fault = MemoryFault::kNone;
+};
+
+enum class [[nodiscard]] InsertOutcome : std::uint8_t{
+    kInserted,
+    kKeyTaken,   // another region has this index: draw a new key
+    kNoRoom,     // the slots are half full: rehash_into larger ones
+    kBadRegion,  // no PD, or its range wraps
+};
+
+class MrTable {
+ public:
+  MrTable() = default;  // no room
+  // `slots`: empty ones, a power of two of them (at most 2^25: there are 2^24 indices), which stay
+  // the caller's and must outlive their use here.
+  explicit MrTable(std::span<MemoryRegion> slots);
+
+  InsertOutcome insert(const MemoryRegion& region);
+  // False when there is no such key.
+  bool erase(std::uint32_t key);
+  // Valid until the next insert, erase or rehash_into; null when there is no such key.
+  [[nodiscard]] const MemoryRegion* find(std::uint32_t key) const;
+
+  // Moves everything to `slots` (as for the constructor, room for all), and returns the old ones.
+  [[nodiscard]] std::span<MemoryRegion> rehash_into(std::span<MemoryRegion> slots);
+
+  [[nodiscard]] std::size_t size() const { return size_; }
+  [[nodiscard]] std::size_t capacity() const { return slots_.size() / 2; }
+  [[nodiscard]] std::size_t slot_count() const { return slots_.size(); }
+
+  // IBTA 10.6.3: where `length` bytes at `address` are, if the key, its PD, the rights and the
+  // bounds allow it; checked in this order. C9-88: zero bytes are granted without a look at the
+  // key, which may be anything.
+  Resolved resolve(LKey key, std::uint64_t address, std::uint64_t length, Access needed,
+                   PdId pd) const {
+    return resolve(key.value, address, length, needed, pd);
+  }
+  Resolved resolve(RKey key, std::uint64_t address, std::uint64_t length, Access needed,
+                   PdId pd) const {
+    return resolve(key.value, address, length, needed, pd);
+  }
+
+ private:
+  [[nodiscard]] std::size_t home_of(std::uint32_t key) const { return (key >> 8) & mask_; }
+  // The slot that holds the key's index, or the empty one where it would go.
+  [[nodiscard]] std::size_t probe(std::uint32_t key) const;
+  Resolved resolve(std::uint32_t key, std::uint64_t address, std::uint64_t length, Access needed,
+                   PdId pd) const;
+
+  std::span<MemoryRegion> slots_;
+  std::size_t mask_ = 0;
+  std::size_t size_ = 0;
+};
+
+}  // namespace uroce::memory
