@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Completions and the ring they wait in. The core *stages* completions while it processes packets;
+// the engine *publishes* them after the responses they imply were taken by the datapath, because an
+// application may exit right after it saw its last completion and its peer must still get the ACK.
+//
+// Producer: the core, under the shard's lock. Consumer: poll_cq, serialised by verbs.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+
+#include "base/list.h"
+#include "transport/work_request.h"
+
+namespace uroce::transport {
+
+namespace wc_flag {  // as ibv_wc_flags
+inline constexpr std::uint8_t kGrh = 1;
+inline constexpr std::uint8_t kWithImmediate = 2;
+inline constexpr std::uint8_t kWithInvalidate = 8;
+}  // namespace wc_flag
+
+struct Cqe {
+  std::uint64_t wr_id = 0;
+  std::atomic<std::uint32_t>* released = nullptr;  // the queue whose slots this gives back
+  std::uint32_t release_count = 0;
+  std::uint32_t byte_count = 0;
+  std::uint32_t immediate = 0;  // as it was on the wire
+  Qpn qpn;
+  Qpn source_qpn;
+  std::uint32_t vendor_error = 0;
+  WcStatus status = WcStatus::kSuccess;
+  WcOpcode opcode = WcOpcode::kSend;
+  std::uint8_t flags = 0;
+};
+
+// What ibv_req_notify_cq asked for.
+enum class Arm : std::uint32_t { kNone, kSolicited, kAny };
+
+class CompletionQueue {
+ public:
+  static constexpr std::uint32_t ring_slots(std::uint32_t capacity) {
+    std::uint32_t slots = 1;
+    while (slots < capacity) slots *= 2;
+    return slots;
+  }
+  // `ring` holds ring_slots(capacity) entries and outlives the queue or the next set_memory.
+  void set_memory(std::span<Cqe> ring, std::uint32_t capacity) {
+    ring_ = ring.data();
+    mask_ = static_cast<std::uint32_t>(ring.size()) - 1;
+    capacity_ = capacity;
+  }
+  [[nodiscard]] std::uint32_t capacity() const { return capacity_; }
+
+  // Producer. False: overrun; the queue has lost a completion and is in error from here on.
+  [[nodiscard]] bool stage(const Cqe& entry, bool solicited) {
+    if (staged_ - head_.load(std::memory_order_acquire) >= capacity_) {
+      overrun_ = true;
+      return false;
+    }
+    ring_[staged_++ & mask_] = entry;
+    solicited_staged_ |= solicited || entry.status != WcStatus::kSuccess;
+    return true;
+  }
+  [[nodiscard]] bool has_overrun() const { return overrun_; }
+  // Makes staged completions visible. True: the armed notification is due.
+  [[nodiscard]] bool publish() {
+    tail_.store(staged_, std::memory_order_seq_cst);
+    const bool solicited = solicited_staged_;
+    solicited_staged_ = false;
+    return disarm_if(solicited);
+  }
+
+  // Consumer.
+  [[nodiscard]] const Cqe* front() const {
+    const std::uint32_t head = head_.load(std::memory_order_relaxed);
+    return head == tail_.load(std::memory_order_acquire) ? nullptr : &ring_[head & mask_];
+  }
+  void pop() {
+    const std::uint32_t head = head_.load(std::memory_order_relaxed);
+    const Cqe& entry = ring_[head & mask_];
+    if (entry.released != nullptr) {
+      entry.released->fetch_add(entry.release_count, std::memory_order_release);
+    }
+    head_.store(head + 1, std::memory_order_release);
+  }
+  // man ibv_req_notify_cq: a completion that arrived before is not announced.
+  void arm(Arm what) {
+    // kAny is not weakened by a later kSolicited.
+    Arm current = arm_.load(std::memory_order_relaxed);
+    while (current < what &&
+           !arm_.compare_exchange_weak(current, what, std::memory_order_seq_cst)) {
+    }
+  }
+
+  // Resize, purge: both sides are stopped (shard's lock and the consumer's).
+  [[nodiscard]] std::uint32_t pending() const {
+    return staged_ - head_.load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] Cqe& pending_at(std::uint32_t i) const {
+    return ring_[(head_.load(std::memory_order_relaxed) + i) & mask_];
+  }
+  // Copies what is pending into `ring` and goes on there; `capacity` >= pending().
+  void move_to(std::span<Cqe> ring, std::uint32_t capacity);
+  // Takes out the completions of a QP that is destroyed, keeping the others' order.
+  void purge(Qpn qpn);
+
+  ListHook dirty_hook;   // the core's list of queues with staged completions
+  ListHook notify_hook;  // ... and of those whose notification is due
+  void* user = nullptr;  // of verbs
+  std::uint32_t pending_events = 0;
+  ListHook event_hook;
+
+ private:
+  [[nodiscard]] bool disarm_if(bool solicited) {
+    Arm armed = arm_.load(std::memory_order_seq_cst);
+    while (armed == Arm::kAny || (armed == Arm::kSolicited && solicited)) {
+      if (arm_.compare_exchange_weak(armed, Arm::kNone, std::memory_order_seq_cst)) return true;
+    }
+    return false;
+  }
+
+  Cqe* ring_ = nullptr;
+  std::uint32_t mask_ = 0;
+  std::uint32_t capacity_ = 0;
+  std::uint32_t staged_ = 0;
+  bool solicited_staged_ = false;
+  bool overrun_ = false;
+  alignas(64) std::atomic<std::uint32_t> tail_{0};
+  alignas(64) std::atomic<std::uint32_t> head_{0};
+  std::atomic<Arm> arm_{Arm::kNone};
+};
+
+}  // namespace uroce::transport

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What the transport counts, per device. Plain integers under the shard's lock.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "wire/parse.h"
+
+namespace uroce::transport {
+
+struct Counters {
+  // Packets that reached no QP, one count each: what the parser said, then ours.
+  std::array<std::uint64_t, wire::kDropReasonCount> rx_malformed{};
+  std::uint64_t rx_unknown_qpn = 0;
+  std::uint64_t rx_wrong_service = 0;  // opcode of another service than the QP's
+  std::uint64_t rx_wrong_state = 0;    // the QP takes no packets in its state
+  std::uint64_t rx_bad_pkey = 0;
+  std::uint64_t rx_wrong_address = 0;  // not from the QP's peer, or not to its own GID
+  // Packets that reached one and changed nothing.
+  std::uint64_t rx_stale_response = 0;
+
+  std::uint64_t rx_requests = 0, rx_responses = 0;
+  std::uint64_t duplicate_requests = 0;
+  std::uint64_t out_of_sequence = 0;  // arrived ahead of the expected PSN
+  std::uint64_t acks_sent = 0, naks_sent = 0, rnr_naks_sent = 0;
+  std::uint64_t naks_received = 0, rnr_naks_received = 0;
+  std::uint64_t implied_naks = 0;
+  std::uint64_t timeouts = 0;  // ACK timers that expired
+  std::uint64_t rewinds = 0;   // go-back-N restarts
+  std::uint64_t retransmitted_packets = 0;
+  std::uint64_t frames_refused = 0;  // by a datapath, sent later
+  std::uint64_t retry_exceeded = 0, rnr_retry_exceeded = 0;
+};
+
+}  // namespace uroce::transport

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// A queue pair: a plain struct. Its parts own their fields; the rules are free functions in the
+// files named after what they do. Made and freed by verbs, touched under the shard's lock (but for
+// `state`, which posts read, and the application's side of the rings).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "base/ids.h"
+#include "base/list.h"
+#include "transport/completion.h"
+#include "transport/qp_attributes.h"
+#include "transport/rc_requester.h"
+#include "transport/rc_responder.h"
+#include "transport/work_queue.h"
+#include "transport/work_request.h"
+#include "uroce/time.h"
+
+namespace uroce::transport {
+
+using SendQueue = WorkQueue<SendWqe>;
+using RecvQueue = WorkQueue<RecvWqe>;
+
+struct Srq {
+  RecvQueue queue;
+  std::uint32_t next = 0;   // core: the WQE to hand out
+  std::uint32_t limit = 0;  // below so many, kSrqLimitReached is raised once; 0: disarmed
+  PdId pd;
+  void* user = nullptr;
+  std::uint32_t pending_events = 0;
+  ListHook event_hook;
+};
+
+// The receive window of one process at one address, shared by the QPs that send to it: what a
+// socket's buffer holds, whoever fills it. Unused where the link refuses frames by itself.
+struct Peer {
+  Gid address;
+  std::uint32_t block = 0;
+  std::uint32_t users = 0;
+  std::uint32_t window_used = 0;
+};
+
+struct QpInit {
+  Qpn number;
+  PdId pd;
+  Service service = Service::kRc;
+  CompletionQueue* send_cq = nullptr;
+  CompletionQueue* receive_cq = nullptr;
+  Srq* srq = nullptr;  // or null: its own receive queue
+  bool signal_all = false;
+  std::uint32_t max_inline = 0;
+  std::span<std::byte> send_memory;
+  std::uint32_t send_capacity = 0, send_stride = 0;
+  std::span<std::byte> receive_memory;
+  std::uint32_t receive_capacity = 0, receive_stride = 0;
+  RecvWqe* srq_copy = nullptr;  // room for one WQE of the SRQ, with its SGEs
+  std::span<ReplayEntry> replay;
+  void* user = nullptr;  // of verbs
+};
+
+struct Qp {
+  // Read for every packet.
+  Qpn number;
+  std::atomic<QpState> state{QpState::kReset};
+  Service service = Service::kRc;
+  std::uint8_t link = 0;
+  bool signal_all = false;
+  std::uint16_t path_mtu = 256;
+  PKey pkey;
+  PdId pd;
+  memory::Access access = memory::Access::kNone;
+  RcRequester requester;
+  RcResponder responder;
+
+  SendQueue send_queue;
+  RecvQueue receive_queue;
+  std::uint32_t receive_next = 0;  // core: the WQE to hand out
+  Srq* srq = nullptr;
+  RecvWqe* srq_copy = nullptr;
+  CompletionQueue* send_cq = nullptr;
+  CompletionQueue* receive_cq = nullptr;
+  Peer* peer = nullptr;
+
+  // Time.
+  Instant deadline = Instant::never();  // what is meant
+  Instant heap_key = Instant::never();  // what the heap sorts by: never later than `deadline`
+  std::uint32_t heap_index = 0;         // 1-based; 0: not in the heap
+
+  // Which lists it is in.
+  ListHook ready_hook;  // has, or may have, something to send
+  ListHook event_hook;
+  std::uint32_t pending_events = 0;
+
+  QpAttributes attributes;
+  bool sqd_notify_due = false;
+  bool communication_established = false;
+  bool last_wqe_reported = false;
+  void* user = nullptr;
+};
+
+}  // namespace uroce::transport

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The requester's half of a reliable connection (IBTA 9.7.3, 9.7.5, 9.7.7): what was posted, what
+// was sent, what was acknowledged. The rules are in rc_requester_send.cc and
+// rc_requester_receive.cc; retries and timers in retry.cc.
+//
+// Work requests, by index in the send queue:
+//
+//   oldest_index ........ send_index ........ assigned_index ........ posted
+//   | sent, unfinished    | to send again     | never sent             |
+//
+// Packets, by PSN: oldest_unacked_psn <= send_psn <= next_psn. A PSN is given out once, when its
+// work request is first taken up; rewinding only moves the sending position (send_index, send_psn)
+// back. A refused frame is rewound to in the same way.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "base/psn.h"
+#include "transport/work_request.h"
+
+namespace uroce::transport {
+
+// More would not be sensible: the responder must keep something for each.
+inline constexpr std::uint32_t kReadAtomicMax = 128;
+
+struct RcRequester {
+  std::uint32_t oldest_index = 0;
+  std::uint32_t send_index = 0;
+  std::uint32_t assigned_index = 0;
+  Psn oldest_unacked_psn;
+  Psn send_psn;
+  Psn next_psn;
+
+  std::uint32_t unreleased = 0;       // completed requests that no completion has given back yet
+  std::uint32_t packets_unasked = 0;  // sent since the last AckReq
+  std::uint32_t window_used = 0;      // this QP's share of its peer's receive window, in bytes
+  std::uint32_t reads_outstanding = 0;
+  // The last PSN of each READ or atomic request packet in flight, oldest first.
+  std::uint32_t reads_oldest = 0;
+  std::array<Psn, kReadAtomicMax> read_ends;
+
+  bool fence_waiting = false;
+  bool halted = false;   // a local fault stands at send_index; nothing is sent past it
+  bool rewound = false;  // since the last progress: another NAK for it changes nothing
+  std::uint8_t retries_left = 0;
+  std::uint8_t rnr_retries_left = 0;
+  bool rnr_waiting = false;  // silent until the deadline: the peer was not ready
+};
+
+}  // namespace uroce::transport

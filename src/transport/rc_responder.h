@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The responder's half of a reliable connection (IBTA 9.7.4, 9.7.5): what is expected next, the
+// message in hand, the responses due. The rules are in rc_responder_receive.cc and
+// rc_responder_send.cc.
+//
+// Responses leave in the order of their PSNs: READ and atomic responses from `replay`, in the order
+// of `due`; then one ACK or NAK that covers everything before `expected_psn`.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "base/ids.h"
+#include "base/psn.h"
+#include "memory/sge_cursor.h"
+#include "transport/fault.h"
+#include "transport/work_request.h"
+#include "wire/opcode.h"
+
+namespace uroce::transport {
+
+inline constexpr std::uint32_t kReplayMax = 128;  // max_dest_rd_atomic at most
+
+// A READ or atomic request that was executed and may be asked for again (IBTA 9.7.5.1.1).
+struct ReplayEntry {
+  wire::Kind kind = wire::Kind::kReadRequest;
+  bool is_due = false;
+  Psn first_psn;
+  Psn last_psn;
+  std::uint32_t msn = 0;
+  std::uint64_t value = 0;    // of an atomic: the original, not recomputed
+  std::uint64_t address = 0;  // of a READ: where its first byte is
+  std::uint32_t length = 0;
+  RKey rkey;
+  Psn send_psn;  // next response packet to send
+  Psn due_from;  // first packet of the response being given: it says FIRST or ONLY
+};
+
+struct RcResponder {
+  Psn expected_psn;
+  std::uint32_t msn = 0;
+  bool in_message = false;
+  bool gap_reported = false;            // one NAK a gap
+  wire::Kind kind = wire::Kind::kSend;  // of the message in hand
+
+  // WRITE in hand.
+  std::uint64_t write_address = 0;
+  std::uint32_t write_left = 0;
+  RKey write_rkey;
+  std::uint32_t message_bytes = 0;  // so far
+
+  // Receive WQE in hand.
+  RecvWqe* receive = nullptr;
+  memory::SgeCursor receive_cursor;
+
+  // What is owed.
+  bool ack_due = false;
+  bool nak_due = false;  // instead of the ACK
+  Fault nak_fault = Fault::kNone;
+
+  std::span<ReplayEntry> replay;               // kReadAtomicMax of them, of verbs
+  std::uint32_t replay_limit = 0;              // max_dest_rd_atomic
+  std::uint32_t replay_next = 0;               // the entry to use next: the oldest
+  std::array<std::uint8_t, kReplayMax> due{};  // ring of replay indices to answer
+  std::uint32_t due_head = 0;
+  std::uint32_t due_tail = 0;
+};
+
+}  // namespace uroce::transport

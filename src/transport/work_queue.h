@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The ring under a send, receive or shared receive queue. One producer at a time (the application's
+// posts, serialised by verbs), one reader (the core, under the shard's lock).
+//
+// A slot is outstanding from the post until the completion that covers it has been *polled*, as on
+// a NIC, so exactly `capacity` work requests fit (ibv_post_send: ENOMEM for the next). Completions
+// carry a pointer to `released` and how many slots they give back.
+//
+//   posted (application) >= next (core) >= released (application, in poll_cq)
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace uroce::transport {
+
+template <typename Wqe>
+class WorkQueue {
+ public:
+  WorkQueue() = default;
+
+  // `memory` holds ring_slots(capacity) slots of `stride` bytes and outlives the queue.
+  void set_memory(std::span<std::byte> memory, std::uint32_t capacity, std::uint32_t stride) {
+    memory_ = memory.data();
+    capacity_ = capacity;
+    stride_ = stride;
+    mask_ = ring_slots(capacity) - 1;
+  }
+  static constexpr std::uint32_t ring_slots(std::uint32_t capacity) {
+    std::uint32_t slots = 1;
+    while (slots < capacity) slots *= 2;
+    return slots;
+  }
+
+  [[nodiscard]] std::uint32_t capacity() const { return capacity_; }
+  [[nodiscard]] Wqe& at(std::uint32_t index) const {
+    return *reinterpret_cast<Wqe*>(memory_ + std::size_t{index & mask_} * stride_);
+  }
+
+  // Application side.
+  [[nodiscard]] std::uint32_t free_slots() const {
+    return capacity_ -
+           (posted_.load(std::memory_order_relaxed) - released_.load(std::memory_order_acquire));
+  }
+  [[nodiscard]] std::uint32_t next_post() const { return posted_.load(std::memory_order_relaxed); }
+  void post(std::uint32_t count) {
+    posted_.store(posted_.load(std::memory_order_relaxed) + count, std::memory_order_release);
+  }
+  [[nodiscard]] std::atomic<std::uint32_t>& released() { return released_; }
+
+  // Core side.
+  [[nodiscard]] std::uint32_t posted() const { return posted_.load(std::memory_order_acquire); }
+
+  // Empties the ring (QP to RESET); nobody may post or poll meanwhile.
+  void reset() {
+    posted_.store(0, std::memory_order_relaxed);
+    released_.store(0, std::memory_order_relaxed);
+  }
+
+ private:
+  std::byte* memory_ = nullptr;
+  std::uint32_t capacity_ = 0;
+  std::uint32_t stride_ = 0;
+  std::uint32_t mask_ = 0;
+  alignas(64) std::atomic<std::uint32_t> posted_{0};
+  alignas(64) std::atomic<std::uint32_t> released_{0};
+};
+
+}  // namespace uroce::transport

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Work queue elements as they lie in the rings: written by the application's thread, read by
+// whoever runs the core. A SendWqe is followed in its slot by its SGEs, or by its inline data.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/ids.h"
+#include "base/psn.h"
+#include "memory/sge.h"
+
+namespace uroce::transport {
+
+enum class SendOperation : std::uint8_t {
+  kSend,
+  kSendWithImmediate,
+  kWrite,
+  kWriteWithImmediate,
+  kRead,
+  kCompareSwap,
+  kFetchAdd,
+};
+inline constexpr std::size_t kSendOperationCount = 7;
+
+constexpr bool is_atomic(SendOperation o) {
+  return o == SendOperation::kCompareSwap || o == SendOperation::kFetchAdd;
+}
+// Answered by data, and so counted against max_rd_atomic.
+constexpr bool is_read_or_atomic(SendOperation o) {
+  return o == SendOperation::kRead || is_atomic(o);
+}
+
+namespace send_flag {
+inline constexpr std::uint8_t kSignaled = 1;
+inline constexpr std::uint8_t kFence = 2;
+inline constexpr std::uint8_t kSolicited = 4;
+inline constexpr std::uint8_t kInline = 8;
+}  // namespace send_flag
+
+// ibv_wc_status and ibv_wc_opcode have the same values (asserted in verbs/translate).
+enum class WcStatus : std::uint8_t {
+  kSuccess = 0,
+  kLocalLengthError = 1,
+  kLocalQpOperationError = 2,
+  kLocalProtectionError = 4,
+  kFlushed = 5,
+  kBadResponse = 7,
+  kLocalAccessError = 8,
+  kRemoteInvalidRequest = 9,
+  kRemoteAccessError = 10,
+  kRemoteOperationError = 11,
+  kRetryExceeded = 12,
+  kRnrRetryExceeded = 13,
+  kFatal = 19,
+  kGeneralError = 21,
+};
+
+enum class WcOpcode : std::uint8_t {
+  kSend = 0,
+  kRdmaWrite = 1,
+  kRdmaRead = 2,
+  kCompareSwap = 3,
+  kFetchAdd = 4,
+  kReceive = 128,
+  kReceiveRdmaWithImmediate = 129,
+};
+
+struct SendWqe {
+  std::uint64_t wr_id = 0;
+  std::uint64_t remote_address = 0;
+  std::uint64_t compare_add = 0;
+  std::uint64_t swap = 0;
+  RKey rkey;
+  std::uint32_t length = 0;     // sum of the SGEs, or of the inline data
+  std::uint32_t immediate = 0;  // four bytes as they go on the wire
+  SendOperation operation = SendOperation::kSend;
+  std::uint8_t flags = 0;
+  std::uint16_t sge_count = 0;
+
+  // The requester's, set when the request is first taken up.
+  Psn first_psn;
+  Psn last_psn;
+  WcStatus status = WcStatus::kSuccess;  // a local fault waits here for its turn to complete
+
+  [[nodiscard]] bool is_signaled() const { return (flags & send_flag::kSignaled) != 0; }
+  [[nodiscard]] bool is_inline() const { return (flags & send_flag::kInline) != 0; }
+  [[nodiscard]] memory::Sge* sges() { return reinterpret_cast<memory::Sge*>(this + 1); }
+  [[nodiscard]] const memory::Sge* sges() const {
+    return reinterpret_cast<const memory::Sge*>(this + 1);
+  }
+  [[nodiscard]] std::byte* inline_data() { return reinterpret_cast<std::byte*>(this + 1); }
+  [[nodiscard]] const std::byte* inline_data() const {
+    return reinterpret_cast<const std::byte*>(this + 1);
+  }
+};
+static_assert(sizeof(SendWqe) == 64);
+
+struct RecvWqe {
+  std::uint64_t wr_id = 0;
+  std::uint32_t length = 0;
+  std::uint32_t sge_count = 0;
+
+  [[nodiscard]] memory::Sge* sges() { return reinterpret_cast<memory::Sge*>(this + 1); }
+  [[nodiscard]] const memory::Sge* sges() const {
+    return reinterpret_cast<const memory::Sge*>(this + 1);
+  }
+};
+static_assert(sizeof(RecvWqe) == 16);
+
+}  // namespace uroce::transport
