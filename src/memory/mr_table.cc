@@ -24,7 +24,8 @@ Resolved MrTable::resolve(std::uint32_t key, std::uint64_t address, std::uint64_
   if (offset > region->length || length > region->length - offset) {
     return {nullptr, MemoryFault::kOutOfBounds};
   }
-  // Through an integer: the base of an implicit on-demand region (all of the address space) is null.
+  // Through an integer: the base of an implicit on-demand region (all of the address space) is
+  // null.
   const auto base = std::bit_cast<std::uintptr_t>(region->base);
   return {std::bit_cast<std::byte*>(base + offset), MemoryFault::kNone};
 }

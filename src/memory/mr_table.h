@@ -29,7 +29,7 @@ struct alignas(64) MemoryRegion {
   std::uint64_t iova = 0;     // what SGEs and peers call its first byte; 0 if zero-based
   std::uint64_t length = 0;   // bytes
   std::byte* base = nullptr;  // where its first byte is in this process
-  PdId pd;                    // never 0: that marks an empty slot
+  PdId pd{};                  // never 0: that marks an empty slot
   Access access = Access::kNone;
   std::uint32_t key = 0;  // L_Key and R_Key
 

@@ -13,7 +13,7 @@ namespace uroce::memory {
 struct Sge {
   std::uint64_t address = 0;
   std::uint32_t length = 0;
-  LKey lkey;
+  LKey lkey{};
 
   friend constexpr bool operator==(const Sge&, const Sge&) = default;
 };
