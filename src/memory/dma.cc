@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstring>
 
 namespace uroce::memory {
@@ -13,8 +14,7 @@ static_assert(AtomicWord::is_always_lock_free, "or the application's atomics wou
 
 // Null when the address does not allow it.
 std::uint64_t* atomic_word(std::byte* target) {
-  // Only an integer tells alignment. NOLINTNEXTLINE
-  const auto address = reinterpret_cast<std::uintptr_t>(target);
+  const auto address = std::bit_cast<std::uintptr_t>(target);
   if (address % AtomicWord::required_alignment != 0) return nullptr;
   return static_cast<std::uint64_t*>(static_cast<void*>(target));
 }
