@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "host/device_tree.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+
+#include "host/hash.h"
+
+namespace uroce::host {
+namespace {
+
+constexpr mode_t kDirectoryMode = 0755;
+constexpr std::string_view kVerbsClass = "/sys/class/infiniband_verbs";
+constexpr std::string_view kDeviceClass = "/sys/class/infiniband";
+constexpr std::string_view kRdmaCmClass = "/sys/class/misc/rdma_cm";
+constexpr std::string_view kNodes = "/dev/infiniband";
+constexpr std::string_view kInUse = "/in-use";
+
+// IB_USER_VERBS_ABI_VERSION, our own provider's, RDMA_USER_CM_ABI_VERSION.
+constexpr std::string_view kVerbsAbi = "6\n", kDeviceAbi = "1\n", kRdmaCmAbi = "4\n";
+// /dev/null: a node that everybody has and may open.
+constexpr std::string_view kNodeNumber = "1:3\n";
+
+std::string below(const std::string& tree, std::string_view part, std::string_view name = {}) {
+  std::string path = tree;
+  path.append(part);
+  if (!name.empty()) path.append("/").append(name);
+  return path;
+}
+
+std::string tree_name(const std::vector<Device>& devices) {
+  Hash hash;
+  hash.add(UROCE_VERSION).add(GidTable::kLength);
+  for (const Device& device : devices) {
+    hash.add(device.name).add(device.netdev).add(device.node_guid);
+    hash.add(static_cast<std::uint64_t>(device.interface_index)).add(format_mac(device.mac));
+    hash.add(device.megabits_per_second);
+  }
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "/tree-%016llx",
+                static_cast<unsigned long long>(hash.value()));
+  return text.data();
+}
+
+Result<Done> write_uverbs(const std::string& tree, const Device& device, std::size_t number) {
+  const std::string name = "uverbs" + std::to_string(number);
+  const std::string path = below(tree, kVerbsClass, name);
+  if (Result<Done> r = make_directories(path, kDirectoryMode); !r) return r;
+  if (Result<Done> r = write_file(path + "/ibdev", device.name + "\n"); !r) return r;
+  if (Result<Done> r = write_file(path + "/dev", kNodeNumber); !r) return r;
+  if (Result<Done> r = write_file(path + "/abi_version", kDeviceAbi); !r) return r;
+  return write_file(below(tree, kNodes, name), "");
+}
+
+Result<Done> write_tree(const std::string& tree, const std::vector<Device>& devices) {
+  for (const std::string_view part : {kVerbsClass, kDeviceClass, kRdmaCmClass, kNodes}) {
+    if (Result<Done> r = make_directories(below(tree, part), kDirectoryMode); !r) return r;
+  }
+  const std::string verbs_abi = below(tree, kVerbsClass, "abi_version");
+  const std::string cm_abi = below(tree, kRdmaCmClass, "abi_version");
+  if (Result<Done> r = write_file(verbs_abi, kVerbsAbi); !r) return r;
+  if (Result<Done> r = write_file(cm_abi, kRdmaCmAbi); !r) return r;
+  if (Result<Done> r = write_file(below(tree, kNodes, "rdma_cm"), ""); !r) return r;
+  if (Result<Done> r = write_file(below(tree, kInUse), ""); !r) return r;
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    if (Result<Done> r = write_uverbs(tree, devices[i], i); !r) return r;
+    const std::string path = below(tree, kDeviceClass, devices[i].name);
+    if (Result<Done> r = write_device_files(path, devices[i]); !r) return r;
+  }
+  return Done{};
+}
+
+// Written aside; a crash leaves a ".new" directory, which the next one to come removes.
+Result<Done> make_tree(const std::string& tree, const std::vector<Device>& devices) {
+  const std::string aside = tree + ".new";
+  remove_tree(aside);
+  Result<Done> written = write_tree(aside, devices);
+  if (written && rename(aside.c_str(), tree.c_str()) != 0) {
+    written = system_error(tree, "cannot be put into place");
+  }
+  if (!written) remove_tree(aside);
+  return written;
+}
+
+Result<bool> is_in_use(const std::string& tree) {
+  const Result<Descriptor> lock = try_lock_file(below(tree, kInUse), LockKind::kExclusive);
+  if (!lock) return lock.error();
+  return !*lock;
+}
+
+Result<Done> refresh_tree(const std::string& tree, const std::vector<Device>& devices) {
+  const Result<bool> in_use = is_in_use(tree);
+  if (!in_use) return in_use.error();
+  for (const Device& device : devices) {
+    const std::string path = below(tree, kDeviceClass, device.name);
+    GidTable gids = *in_use ? read_device_files(path, device.name).gids : GidTable{};
+    gids.update(device.gids);
+    const Result<bool> r = update_device_files(path, device.netdev, gids, device.active);
+    if (!r) return r.error();
+  }
+  return Done{};
+}
+
+bool exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
+
+Result<Descriptor> lock_trees(const std::string& directory) {
+  return lock_file(directory + "/trees.lock", LockKind::kExclusive);
+}
+
+std::string parent_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
+
+Result<bool> update_device(const std::string& tree, const std::string& name,
+                           const HostNetwork& network) {
+  const std::string path = below(tree, kDeviceClass, name);
+  TreeDevice device = read_device_files(path, name);
+  if (device.netdev.empty()) return false;  // its addresses are configured, not the kernel's
+  // An interface that is gone takes its addresses along.
+  const Interface* interface = network.find(device.netdev);
+  const bool active = interface != nullptr && interface->running;
+  device.gids.update(interface == nullptr ? std::vector<Gid>{}
+                                          : gids_in_order(interface->addresses));
+  return update_device_files(path, device.netdev, device.gids, active);
+}
+
+}  // namespace
+
+Result<std::string> prepare_device_tree(const RuntimeDirectory& directory,
+                                        const std::vector<Device>& devices) {
+  const Result<Descriptor> lock = lock_trees(directory.network_path);
+  if (!lock) return lock.error();
+  const std::string tree = directory.network_path + tree_name(devices);
+  const Result<Done> done = exists(tree) ? refresh_tree(tree, devices) : make_tree(tree, devices);
+  if (!done) return done.error();
+  return tree;
+}
+
+Result<bool> update_gids(const std::string& tree, const HostNetwork& network) {
+  const Result<Descriptor> lock = lock_trees(parent_of(tree));
+  if (!lock) return lock.error();
+  bool changed = false;
+  for (const std::string& name : list_directory(below(tree, kDeviceClass))) {
+    const Result<bool> r = update_device(tree, name, network);
+    if (!r) return r;
+    changed = changed || *r;
+  }
+  return changed;
+}
+
+Result<std::vector<TreeDevice>> read_device_tree(const std::string& tree) {
+  std::vector<TreeDevice> devices;
+  const std::string classes = below(tree, kDeviceClass);
+  for (const std::string& name : list_directory(classes)) {
+    devices.push_back(read_device_files(classes + "/" + name, name));
+  }
+  if (devices.empty()) return Error{ENOENT, tree + ": not a device tree of uroce"};
+  return devices;
+}
+
+Result<Descriptor> hold_device_tree(const std::string& tree) {
+  return lock_file(below(tree, kInUse), LockKind::kShared);
+}
+
+}  // namespace uroce::host

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The directory that stands in for /sys/class/infiniband*, /sys/class/infiniband_verbs* and
+// /dev/infiniband. The contract with the preloaded library, which gets its path as UROCE_TREE:
+//
+//   <tree>/sys/class/infiniband_verbs/{abi_version,uverbsN/{ibdev,dev,abi_version}}
+//   <tree>/sys/class/infiniband/uroceN/...       a device's files, device_files.h
+//   <tree>/sys/class/misc/rdma_cm/abi_version
+//   <tree>/dev/infiniband/{uverbsN,rdma_cm}      empty regular files, to be listed and looked at;
+//                                                opening them is the preloaded library's business:
+//                                                it opens a character device 1:3, as `dev` says
+//   <tree>/in-use                                lock file, below
+//
+// so SYSFS_PATH is <tree>/sys. Paths under /sys and /dev map by putting <tree> in front.
+//
+// A tree is named after what its devices are, so programs started alike share one, and its GID
+// files are the one truth about which index an address has. How it stays consistent: changes are
+// made under the lock `trees.lock` beside it; a new tree is written aside and renamed into place,
+// so a tree that can be seen is complete; a file of an existing tree is replaced by rename. Who
+// has a device open holds `in-use` shared (hold_device_tree). While somebody does, no index moves;
+// the next `uroce run` after that starts with a fresh order.
+//
+// libibverbs takes a device for a new one when the directory class/infiniband/uroceN changes its
+// mtime: nothing is ever added or replaced directly in it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "host/device_files.h"
+#include "host/device_table.h"
+#include "host/files.h"
+#include "host/runtime_dir.h"
+
+namespace uroce::host {
+
+// Makes the tree for these devices, or brings the one that exists up to date; its path.
+[[nodiscard]] Result<std::string> prepare_device_tree(const RuntimeDirectory& directory,
+                                                      const std::vector<Device>& devices);
+
+// For a running program, when addresses or links have changed: whether any file was changed.
+[[nodiscard]] Result<bool> update_gids(const std::string& tree, const HostNetwork& network);
+
+[[nodiscard]] Result<std::vector<TreeDevice>> read_device_tree(const std::string& tree);
+
+// While the descriptor is open, GID indices of the tree do not move. A forked child must close it.
+[[nodiscard]] Result<Descriptor> hold_device_tree(const std::string& tree);
+
+}  // namespace uroce::host

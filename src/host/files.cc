@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "host/files.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+namespace uroce::host {
+namespace {
+
+constexpr mode_t kFileMode = 0644;
+
+bool write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t n = write(fd, text.data(), text.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return true;
+}
+
+Result<Descriptor> open_and_lock(const std::string& path, int operation) {
+  Descriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!file) return system_error(path, "cannot be opened");
+  while (flock(file.get(), operation) != 0) {
+    if (errno == EWOULDBLOCK) return Descriptor{};
+    if (errno != EINTR) return system_error(path, "cannot be locked");
+  }
+  return file;
+}
+
+int operation_of(LockKind kind) { return kind == LockKind::kShared ? LOCK_SH : LOCK_EX; }
+
+}  // namespace
+
+Descriptor::~Descriptor() {
+  if (fd_ >= 0) close(fd_);
+}
+
+Error system_error(std::string_view path, std::string_view what) {
+  const int code = errno;
+  std::string message(path);
+  message.append(": ").append(what).append(": ").append(std::strerror(code));
+  return {code, std::move(message)};
+}
+
+std::optional<std::string> read_file(const std::string& path) {
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return std::nullopt;
+  std::string text;
+  std::array<char, 4096> piece;
+  for (;;) {
+    const ssize_t n = read(file.get(), piece.data(), piece.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return std::nullopt;
+    if (n == 0) return text;
+    text.append(piece.data(), static_cast<std::size_t>(n));
+  }
+}
+
+std::string read_line(const std::string& path) {
+  std::string text = read_file(path).value_or("");
+  text.resize(std::min(text.find('\n'), text.size()));
+  return text;
+}
+
+Result<Done> write_file(const std::string& path, std::string_view text) {
+  const Descriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kFileMode));
+  if (!file || !write_all(file.get(), text)) return system_error(path, "cannot be written");
+  return Done{};
+}
+
+Result<Done> replace_file(const std::string& path, std::string_view text) {
+  const std::string temporary = path + ".new-" + std::to_string(getpid());
+  Result<Done> written = write_file(temporary, text);
+  if (written && rename(temporary.c_str(), path.c_str()) != 0) {
+    written = system_error(path, "cannot be replaced");
+  }
+  if (!written) unlink(temporary.c_str());
+  return written;
+}
+
+std::vector<std::string> list_directory(const std::string& path) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(path, error), end; !error && entry != end;
+       entry.increment(error)) {
+    names.push_back(entry->path().filename());
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+Result<Done> make_directories(const std::string& path, mode_t mode) {
+  for (std::size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
+    const std::string part = path.substr(0, end);
+    if (mkdir(part.c_str(), mode) != 0 && errno != EEXIST) {
+      return system_error(part, "cannot be made");
+    }
+    if (end == std::string::npos) return Done{};
+  }
+}
+
+void remove_tree(const std::string& path) {
+  std::error_code ignored;
+  std::filesystem::remove_all(path, ignored);
+}
+
+Result<Descriptor> lock_file(const std::string& path, LockKind kind) {
+  return open_and_lock(path, operation_of(kind));
+}
+
+Result<Descriptor> try_lock_file(const std::string& path, LockKind kind) {
+  return open_and_lock(path, operation_of(kind) | LOCK_NB);
+}
+
+}  // namespace uroce::host
