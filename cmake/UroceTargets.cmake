@@ -42,5 +42,13 @@ function(uroce_test name)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_link_libraries(${name} PRIVATE uroce_options ${arg_DEPENDS} GTest::gmock GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE UROCE_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
+  # The label's folders too, as in "unit-datapath-udp": ctest -L takes any part of it.
+  cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR}/tests
+    OUTPUT_VARIABLE folder)
+  string(REGEX REPLACE "^${arg_LABEL}(/|$)" "" folder "${folder}")
+  if(folder)
+    string(REPLACE "/" "-" folder ${folder})
+    string(APPEND arg_LABEL "-${folder}")
+  endif()
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS ${arg_LABEL} TIMEOUT 120)
 endfunction()
