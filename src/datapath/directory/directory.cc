@@ -142,14 +142,26 @@ bool Directory::is_alive(SlotHandle handle) const {
   return file_->holds(handle.index) || file_->is_locked_by_other(handle.index);
 }
 
+// A QPN is used again as late as possible, so that packets of its former life have died out: the
+// never used ones first, then by the time of their release.
 std::optional<std::uint32_t> Directory::claim_block() {
-  std::optional<std::uint32_t> block = claim_oldest_free();
+  std::optional<std::uint32_t> block = claim_unused();
+  if (!block) block = claim_oldest_free();
   if (!block && sweep()) block = claim_oldest_free();
   return block;
 }
 
-// A QPN is used again as late as possible, so that packets of its former life have died out: the
-// never used ones first, then by the time of their release.
+std::optional<std::uint32_t> Directory::claim_unused() {
+  while (table().blocks_used.load() < kBlockCount - 2) {
+    const std::uint32_t block = table().blocks_used.fetch_add(1) + 1;
+    if (block >= kBlockCount - 1) break;
+    std::uint64_t never_used = 0;
+    const std::uint64_t mine = BlockWord::owned(own_.index, own_.generation).value;
+    if (table().blocks[block].compare_exchange_strong(never_used, mine)) return block;
+  }
+  return std::nullopt;
+}
+
 std::optional<std::uint32_t> Directory::claim_oldest_free() {
   const std::uint64_t mine = BlockWord::owned(own_.index, own_.generation).value;
   for (;;) {
@@ -160,7 +172,6 @@ std::optional<std::uint32_t> Directory::claim_oldest_free() {
       if (!word.is_free() || (best != 0 && word.stamp() >= best_word.stamp())) continue;
       best = block;
       best_word = word;
-      if (word.stamp() == 0) break;
     }
     if (best == 0) return std::nullopt;
     if (table().blocks[best].compare_exchange_strong(best_word.value, mine)) return best;

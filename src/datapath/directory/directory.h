@@ -134,6 +134,7 @@ class Directory {
   bool take_slot(const std::string& device);
   void publish(std::uint32_t index, const SlotFacts& facts);
   void retire(std::uint32_t index);
+  std::optional<std::uint32_t> claim_unused();
   std::optional<std::uint32_t> claim_oldest_free();
   void changed() { table().epoch.fetch_add(1, std::memory_order_acq_rel); }
   [[nodiscard]] std::uint64_t next_number() {

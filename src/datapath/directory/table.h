@@ -68,9 +68,10 @@ struct BlockWord {
 };
 
 struct Table {
-  std::atomic<std::uint64_t> format;      // 0 until the first user says kTableFormat
-  std::atomic<std::uint64_t> sequence;    // numbers joins, releases and udp members
-  std::atomic<std::uint32_t> slots_used;  // no slot at or after this was ever taken
+  std::atomic<std::uint64_t> format;       // 0 until the first user says kTableFormat
+  std::atomic<std::uint64_t> sequence;     // numbers joins, releases and udp members
+  std::atomic<std::uint32_t> slots_used;   // no slot at or after this was ever taken
+  std::atomic<std::uint32_t> blocks_used;  // no block after this was ever claimed
   alignas(64) std::atomic<std::uint64_t> epoch;
   std::array<Slot, kSlotCount> slots;
   alignas(64) std::array<std::atomic<std::uint64_t>, kBlockCount> blocks;
