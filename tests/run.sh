@@ -1,0 +1,90 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# tests/run.sh [all | release | asan | tsan | clang | style ...]
+#
+# The whole test run: installs what is missing, then stage by stage (all of them when none is named)
+#   release  builds and runs every test, the style checks among them
+#   asan     the same under AddressSanitizer and UndefinedBehaviorSanitizer, without apps-heavy
+#   tsan     what has threads (engine, verbs, datapath) under ThreadSanitizer
+#   clang    builds everything with clang and -Werror
+#   style    only the style checks, in the release build
+# A stage that fails does not stop the others; the exit status tells whether any did.
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 2
+
+jobs=$(nproc)
+logs=build/logs
+stages=()
+launch=()  # a command that builds and tests are run by
+declare -A outcome seconds
+
+configure() {  # PRESET [CMAKE-ARGUMENT...]
+  local launcher=()
+  command -v ccache > /dev/null &&
+    launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_C_COMPILER_LAUNCHER=ccache)
+  cmake --preset "$1" "${launcher[@]}" "${@:2}" > "$logs/$1-configure.log" 2>&1 ||
+    { cat "$logs/$1-configure.log"; return 1; }
+}
+
+build() {  # PRESET
+  configure "$1" && "${launch[@]}" cmake --build --preset "$1" -j "$jobs" -- --quiet
+}
+
+run_ctest() {  # PRESET [CTEST-ARGUMENT...]
+  # One at a time: they share devices and ports, and many a test needs two cores by itself.
+  "${launch[@]}" ctest --test-dir "build/$1" --output-on-failure --no-tests=error "${@:2}"
+}
+
+stage_release() { build release && run_ctest release; }
+
+stage_asan() {
+  build asan && run_ctest asan --label-exclude apps-heavy
+}
+
+stage_tsan() {
+  # gcc 12's ThreadSanitizer does not start where the kernel randomises more than 28 bits.
+  [ "$(cat /proc/sys/vm/mmap_rnd_bits 2> /dev/null || echo 28)" -le 28 ] || launch=(setarch -R)
+  build tsan && run_ctest tsan --label-regex 'engine|verbs|datapath'
+}
+
+stage_clang() { build clang; }
+
+stage_style() { build release && run_ctest release --label-regex style; }
+
+run_stage() {  # NAME
+  local name=$1 began=$SECONDS
+  printf '\n==== %s\n' "$name"
+  stage_"$name" 2>&1 | tee "$logs/$name.log"
+  local status=${PIPESTATUS[0]}
+  seconds[$name]=$((SECONDS - began))
+  outcome[$name]=$([ "$status" -eq 0 ] && echo passed || echo FAILED)
+  printf '==== %s: %s after %d s\n' "$name" "${outcome[$name]}" "${seconds[$name]}"
+}
+
+summary() {
+  local name closing skipped
+  printf '\n==== all stages\n'
+  for name in "${stages[@]}"; do
+    closing=$(grep -E '^[0-9]+% tests passed' "$logs/$name.log")
+    skipped=$(grep -c '\*\*\*Skipped' "$logs/$name.log")
+    printf '%-8s %-7s %4d s  %s%s\n' "$name" "${outcome[$name]}" "${seconds[$name]}" \
+      "${closing:-(no tests)}" "$([ "$skipped" -eq 0 ] || echo ", $skipped of them skipped")"
+  done
+}
+
+case ${*:-all} in
+  all) stages=(release asan tsan clang) ;;
+  *) stages=("$@") ;;
+esac
+for name in "${stages[@]}"; do
+  case $name in
+    release | asan | tsan | clang | style) ;;
+    *) sed -n '3,11s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+  esac
+done
+
+scripts/install-packages.sh || exit 2
+mkdir -p "$logs"
+for name in "${stages[@]}"; do run_stage "$name"; done
+summary
+[[ " ${outcome[*]} " != *FAILED* ]]
