@@ -135,7 +135,7 @@ def check_document(name, text):
         line = line_of(prose, match.start())
         if not target.exists():
             yield "link", line, f"{link} does not exist"
-        elif anchor and target.suffix == ".md" and anchor not in anchors(target.read_text()):
+        elif anchor and anchor not in anchors(target.read_text() if path else text):
             yield "link", line, f"{path or name} has no heading #{anchor}"
 
 
