@@ -6,7 +6,6 @@
 
 #include <array>
 #include <cstdint>
-#include <optional>
 
 #include "transport/events.h"
 #include "transport/work_request.h"

@@ -17,45 +17,15 @@
 // the caller's; the calls that may need more of it say so.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
 
-#include "base/list.h"
-#include "memory/mr_table.h"
 #include "transport/burst.h"
-#include "transport/counters.h"
-#include "transport/deadlines.h"
-#include "transport/demux.h"
-#include "transport/events.h"
-#include "transport/qp.h"
+#include "transport/hca_state.h"
 #include "uroce/packet.h"
 #include "uroce/time.h"
 
 namespace uroce::transport {
-
-using LinkId = std::uint8_t;
-inline constexpr LinkId kLocalLink = 0;
-inline constexpr LinkId kUplink = 1;
-inline constexpr std::size_t kLinkCount = 2;
-
-// What the core must know of a datapath.
-struct LinkFacts {
-  std::uint16_t max_run_packets = 1;
-  std::uint32_t max_run_bytes = 4096;
-  std::uint32_t peer_window_bytes = 0;  // 0: the link refuses frames by itself
-  bool trusted_memory = false;
-};
-
-// Asked before an ACK timer counts: is the peer only waiting for a processor, with our frames still
-// unread in shared memory? Then nothing was lost, and retrying would be no help.
-class StallOracle {
- public:
-  virtual bool peer_stalled(LinkId link, const Path& path) const = 0;
-
- protected:
-  ~StallOracle() = default;
-};
 
 class Hca {
  public:
@@ -64,12 +34,12 @@ class Hca {
   Hca& operator=(const Hca&) = delete;
 
   // --- Set-up ----------------------------------------------------------------------------------
-  void set_link(LinkId link, const LinkFacts& facts) { links_[link].facts = facts; }
-  void set_stall_oracle(const StallOracle* oracle) { oracle_ = oracle; }
-  [[nodiscard]] memory::MrTable& regions() { return regions_; }
-  [[nodiscard]] Demux& demux() { return demux_; }
-  [[nodiscard]] Deadlines& deadlines() { return deadlines_; }
-  [[nodiscard]] const Counters& counters() const { return counters_; }
+  void set_link(LinkId link, const LinkFacts& facts) { state_.links[link].facts = facts; }
+  void set_stall_oracle(const StallOracle* oracle) { state_.oracle = oracle; }
+  [[nodiscard]] memory::MrTable& regions() { return state_.regions; }
+  [[nodiscard]] Demux& demux() { return state_.demux; }
+  [[nodiscard]] Deadlines& deadlines() { return state_.deadlines; }
+  [[nodiscard]] const Counters& counters() const { return state_.counters; }
 
   // --- Queue pairs -----------------------------------------------------------------------------
   // `qp` is fresh, its number unique, the demux has its block and the deadlines have room.
@@ -100,7 +70,7 @@ class Hca {
   // Fills the (cleared) burst; false when there is nothing to send.
   [[nodiscard]] bool poll_transmit(Instant now, LinkId link, TxBurst& burst);
   // No timer expires before this.
-  [[nodiscard]] Instant next_deadline() const { return deadlines_.next(); }
+  [[nodiscard]] Instant next_deadline() const { return state_.deadlines.next(); }
   // Responses are due that no datapath has taken yet: completions should wait for them.
   [[nodiscard]] bool has_responses_due() const;
   void publish_completions();
@@ -114,24 +84,7 @@ class Hca {
   void check_srq_limit(Srq& srq);
 
  private:
-  friend class Rc;  // the RC rules, split over four files
-  struct LinkState {
-    LinkFacts facts;
-    List<Qp, &Qp::ready_hook> ready;
-    List<Qp, &Qp::ready_hook> refused;
-  };
-
-  std::array<LinkState, kLinkCount> links_;
-  Demux demux_;
-  memory::MrTable regions_;
-  Deadlines deadlines_;
-  Counters counters_;
-  const StallOracle* oracle_ = nullptr;
-  List<CompletionQueue, &CompletionQueue::dirty_hook> dirty_;
-  List<CompletionQueue, &CompletionQueue::notify_hook> notify_;
-  List<CompletionQueue, &CompletionQueue::event_hook> cq_events_;
-  List<Qp, &Qp::event_hook> qp_events_;
-  List<Srq, &Srq::event_hook> srq_events_;
+  HcaState state_;
 };
 
 }  // namespace uroce::transport

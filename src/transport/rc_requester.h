@@ -32,20 +32,21 @@ struct RcRequester {
   Psn send_psn;
   Psn next_psn;
 
-  std::uint32_t unreleased = 0;       // completed requests that no completion has given back yet
-  std::uint32_t packets_unasked = 0;  // sent since the last AckReq
-  std::uint32_t window_used = 0;      // this QP's share of its peer's receive window, in bytes
+  std::uint32_t unreleased = 0;        // completed requests that no completion has given back yet
+  std::uint32_t packets_unasked = 0;   // sent since the last AckReq
+  std::uint32_t window_used = 0;       // our share of the peer's receive window, in bytes
+  std::uint32_t read_window_used = 0;  // ... and of our own, by READ responses on their way
+  // The last PSN of each READ or atomic request in flight, oldest first.
   std::uint32_t reads_outstanding = 0;
-  // The last PSN of each READ or atomic request packet in flight, oldest first.
   std::uint32_t reads_oldest = 0;
-  std::array<Psn, kReadAtomicMax> read_ends;
 
-  bool fence_waiting = false;
-  bool halted = false;   // a local fault stands at send_index; nothing is sent past it
-  bool rewound = false;  // since the last progress: another NAK for it changes nothing
+  bool rewound = false;      // since the last progress: another NAK for the gap changes nothing
+  bool rnr_waiting = false;  // silent until the deadline: the peer was not ready
+  bool waiting_for_window = false;
   std::uint8_t retries_left = 0;
   std::uint8_t rnr_retries_left = 0;
-  bool rnr_waiting = false;  // silent until the deadline: the peer was not ready
+
+  std::array<Psn, kReadAtomicMax> read_ends;
 };
 
 }  // namespace uroce::transport

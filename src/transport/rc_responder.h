@@ -25,7 +25,8 @@ inline constexpr std::uint32_t kReplayMax = 128;  // max_dest_rd_atomic at most
 // A READ or atomic request that was executed and may be asked for again (IBTA 9.7.5.1.1).
 struct ReplayEntry {
   wire::Kind kind = wire::Kind::kReadRequest;
-  bool is_due = false;
+  bool is_used = false;
+  bool is_due = false;  // in RcResponder::due
   Psn first_psn;
   Psn last_psn;
   std::uint32_t msn = 0;
@@ -35,6 +36,7 @@ struct ReplayEntry {
   RKey rkey;
   Psn send_psn;  // next response packet to send
   Psn due_from;  // first packet of the response being given: it says FIRST or ONLY
+  Psn due_last;  // ... and its last: LAST or ONLY
 };
 
 struct RcResponder {
@@ -56,10 +58,11 @@ struct RcResponder {
 
   // What is owed.
   bool ack_due = false;
-  bool nak_due = false;  // instead of the ACK
+  bool nak_due = false;     // instead of the ACK
+  bool is_counted = false;  // in HcaState::responses_due
   Fault nak_fault = Fault::kNone;
 
-  std::span<ReplayEntry> replay;               // kReadAtomicMax of them, of verbs
+  std::span<ReplayEntry> replay;               // kReplayMax of them, of verbs
   std::uint32_t replay_limit = 0;              // max_dest_rd_atomic
   std::uint32_t replay_next = 0;               // the entry to use next: the oldest
   std::array<std::uint8_t, kReplayMax> due{};  // ring of replay indices to answer

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "transport/complete.h"
+
+#include "transport/retry.h"
+
+namespace uroce::transport {
+namespace {
+
+WcOpcode opcode_of(SendOperation operation) {
+  switch (operation) {
+    case SendOperation::kSend:
+    case SendOperation::kSendWithImmediate:
+      return WcOpcode::kSend;
+    case SendOperation::kWrite:
+    case SendOperation::kWriteWithImmediate:
+      return WcOpcode::kRdmaWrite;
+    case SendOperation::kRead:
+      return WcOpcode::kRdmaRead;
+    case SendOperation::kCompareSwap:
+      return WcOpcode::kCompareSwap;
+    case SendOperation::kFetchAdd:
+      return WcOpcode::kFetchAdd;
+  }
+  return WcOpcode::kSend;
+}
+
+void stage(HcaState& hca, CompletionQueue& cq, Qp& qp, const Cqe& entry, bool solicited) {
+  const bool was_in_error = cq.has_overrun();
+  hca.dirty.push_back(cq);
+  if (cq.stage(entry, solicited) || was_in_error) return;
+  // IBTA 10.6.3.1, C10-88: a CQ that overran is in error, and a QP that lost a completion with it.
+  cq.pending_events |= 1U << static_cast<unsigned>(EventType::kCqError);
+  hca.cq_events.push_back(cq);
+  raise_event(hca, qp, EventType::kQpFatal);
+  enter_error(hca, qp);
+}
+
+}  // namespace
+
+void complete_send(HcaState& hca, Qp& qp, WcStatus status, std::uint32_t byte_count) {
+  RcRequester& requester = qp.requester;
+  const SendWqe& wqe = qp.send_queue.at(requester.oldest_index);
+  ++requester.oldest_index;
+  ++requester.unreleased;
+  if (!qp.signal_all && !wqe.is_signaled() && status == WcStatus::kSuccess) return;
+  Cqe entry;
+  entry.wr_id = wqe.wr_id;
+  entry.released = &qp.send_queue.released();
+  entry.release_count = requester.unreleased;
+  entry.byte_count = byte_count;
+  entry.qpn = qp.number;
+  entry.status = status;
+  entry.opcode = opcode_of(wqe.operation);
+  requester.unreleased = 0;
+  stage(hca, *qp.send_cq, qp, entry, false);
+}
+
+void complete_receive(HcaState& hca, Qp& qp, const Received& received) {
+  Cqe entry;
+  entry.wr_id = qp.responder.receive->wr_id;
+  entry.released = qp.srq != nullptr ? &qp.srq->queue.released() : &qp.receive_queue.released();
+  entry.release_count = 1;
+  entry.byte_count = received.byte_count;
+  entry.immediate = received.immediate;
+  entry.qpn = qp.number;
+  entry.source_qpn = qp.attributes.destination_qpn;
+  entry.status = received.status;
+  entry.opcode = received.opcode;
+  entry.flags = received.flags;
+  qp.responder.receive = nullptr;
+  stage(hca, *qp.receive_cq, qp, entry, received.solicited);
+}
+
+void raise_event(HcaState& hca, Qp& qp, EventType type) {
+  qp.pending_events |= 1U << static_cast<unsigned>(type);
+  hca.qp_events.push_back(qp);
+}
+
+void enter_error(HcaState& hca, Qp& qp) {
+  if (qp.state.load(std::memory_order_relaxed) == QpState::kErr) return;
+  qp.state.store(QpState::kErr, std::memory_order_release);
+  stop_sending(hca, qp);
+  flush(hca, qp);
+}
+
+void flush(HcaState& hca, Qp& qp) {
+  RcRequester& requester = qp.requester;
+  while (requester.oldest_index != qp.send_queue.posted()) {
+    complete_send(hca, qp, WcStatus::kFlushed, 0);
+  }
+  requester.send_index = requester.assigned_index = requester.oldest_index;
+  const Received flushed{.status = WcStatus::kFlushed};
+  if (qp.responder.receive != nullptr) complete_receive(hca, qp, flushed);
+  if (qp.srq != nullptr) {
+    // o11-5.2.5: this QP takes no more from its SRQ.
+    if (!qp.last_wqe_reported) raise_event(hca, qp, EventType::kQpLastWqeReached);
+    qp.last_wqe_reported = true;
+    return;
+  }
+  while (qp.receive_next != qp.receive_queue.posted()) {
+    qp.responder.receive = &qp.receive_queue.at(qp.receive_next++);
+    complete_receive(hca, qp, flushed);
+  }
+}
+
+void fail_oldest(HcaState& hca, Qp& qp, WcStatus status) {
+  complete_send(hca, qp, status, 0);
+  enter_error(hca, qp);
+}
+
+}  // namespace uroce::transport

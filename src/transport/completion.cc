@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The rare operations on a completion queue: resizing it and taking a dead QP's entries out.
+#include "transport/completion.h"
+
+namespace uroce::transport {
+
+void CompletionQueue::move_to(std::span<Cqe> ring, std::uint32_t capacity) {
+  const std::uint32_t head = head_.load(std::memory_order_relaxed);
+  const std::uint32_t mask = static_cast<std::uint32_t>(ring.size()) - 1;
+  for (std::uint32_t i = head; i != staged_; ++i) ring[i & mask] = ring_[i & mask_];
+  set_memory(ring, capacity);
+}
+
+void CompletionQueue::purge(Qpn qpn) {
+  const std::uint32_t head = head_.load(std::memory_order_relaxed);
+  const std::uint32_t published = tail_.load(std::memory_order_relaxed);
+  std::uint32_t kept = head;
+  std::uint32_t kept_published = head;
+  for (std::uint32_t i = head; i != staged_; ++i) {
+    const Cqe& entry = ring_[i & mask_];
+    if (entry.qpn == qpn) continue;
+    ring_[kept++ & mask_] = entry;
+    // Counts what lay before `published`; staged ones stay staged.
+    if (static_cast<std::int32_t>(i - published) < 0) kept_published = kept;
+  }
+  staged_ = kept;
+  tail_.store(kept_published, std::memory_order_release);
+}
+
+}  // namespace uroce::transport

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "transport/hca.h"
+
+#include <bit>
+
+#include "transport/complete.h"
+#include "transport/qp_lifecycle.h"
+#include "transport/qp_state.h"
+#include "transport/rc.h"
+#include "transport/retry.h"
+#include "transport/window.h"
+#include "wire/parse.h"
+
+namespace uroce::transport {
+namespace {
+
+// Frames a QP may send before the next one has its turn.
+inline constexpr int kFramesPerTurn = 8;
+
+constexpr wire::Service wire_service(Service service) {
+  switch (service) {
+    case Service::kRc:
+      return wire::Service::kRc;
+    case Service::kUc:
+      return wire::Service::kUc;
+    case Service::kUd:
+      return wire::Service::kUd;
+  }
+  return wire::Service::kRc;
+}
+
+// IBTA 10.9.3: the same partition, and not limited members both.
+bool pkeys_match(PKey a, PKey b) {
+  constexpr std::uint16_t kFullMember = 0x8000;
+  return ((a.value ^ b.value) & ~kFullMember & 0xffff) == 0 &&
+         ((a.value | b.value) & kFullMember) != 0;
+}
+
+// Null where the link itself vouches for the peer.
+bool addresses_match(const Qp& qp, const RxPacket& packet) {
+  const Path& path = qp.attributes.path;
+  return (packet.source == nullptr || *packet.source == path.destination) &&
+         (packet.destination == nullptr || *packet.destination == path.source);
+}
+
+bool takes_requests(QpState state) {
+  return state == QpState::kRtr || state == QpState::kRts || state == QpState::kSqd ||
+         state == QpState::kSqe;
+}
+
+// Counts why not.
+bool is_for(HcaState& hca, const Qp& qp, LinkId link, const wire::PacketView& view) {
+  if (view.opcode->service != wire_service(qp.service)) {
+    ++hca.counters.rx_wrong_service;
+  } else if (!takes_requests(qp.state.load(std::memory_order_relaxed))) {
+    ++hca.counters.rx_wrong_state;
+  } else if (!pkeys_match(view.bth.pkey, qp.pkey)) {
+    ++hca.counters.rx_bad_pkey;
+  } else if (qp.link != link || !addresses_match(qp, *view.packet)) {
+    ++hca.counters.rx_wrong_address;
+  } else {
+    return true;
+  }
+  return false;
+}
+
+void dispatch(HcaState& hca, Instant now, Qp& qp, const wire::PacketView& view) {
+  if (!view.opcode->is_request) {
+    on_response(hca, now, qp, view);
+    return;
+  }
+  if (!qp.communication_established && qp.state.load(std::memory_order_relaxed) == QpState::kRtr) {
+    qp.communication_established = true;  // IBTA 11.6.3.1
+    raise_event(hca, qp, EventType::kCommunicationEstablished);
+  }
+  on_request(hca, qp, view);
+}
+
+void on_packet(HcaState& hca, Instant now, LinkId link, const RxPacket& packet) {
+  wire::PacketView view;
+  if (auto reason = wire::parse(packet, view); reason != wire::DropReason::kNone) {
+    ++hca.counters.rx_malformed[static_cast<std::size_t>(reason)];
+    return;
+  }
+  Qp* qp = hca.demux.find(view.bth.destination);
+  if (qp == nullptr) {
+    ++hca.counters.rx_unknown_qpn;
+    return;
+  }
+  if (is_for(hca, *qp, link, view)) dispatch(hca, now, *qp, view);
+}
+
+// What the QP has to send, up to its share; true: it may have more.
+bool serve(HcaState& hca, Instant now, Qp& qp, TxBurst& burst) {
+  for (int i = 0; i < kFramesPerTurn; ++i) {
+    if (burst.is_full()) return true;
+    if (!next_response(hca, qp, burst) && !next_request(hca, now, qp, burst)) return false;
+  }
+  return true;
+}
+
+void unsend(HcaState& hca, TxFrame& frame) {
+  ++hca.counters.frames_refused;
+  Qp& qp = *static_cast<Qp*>(frame.owner);
+  const FrameTag tag = FrameTag::of(frame.cookie);
+  if (tag.kind == FrameTag::Kind::kRequest) {
+    unsend_request(hca, qp, tag);
+  } else {
+    unsend_response(hca, qp, tag);
+  }
+  qp.ready_hook.unlink();
+  hca.links[qp.link].refused.push_back(qp);
+}
+
+template <typename T, ListHook T::*kHook>
+T* take_event(List<T, kHook>& list, EventType& type) {
+  T* object = list.front();
+  if (object == nullptr) return nullptr;
+  const int bit = std::countr_zero(object->pending_events);
+  object->pending_events &= object->pending_events - 1;
+  if (object->pending_events == 0) list.pop_front();
+  type = static_cast<EventType>(bit);
+  return object;
+}
+
+}  // namespace
+
+void Hca::create_qp(Qp& qp, const QpInit& init) {
+  qp.number = init.number;
+  qp.pd = init.pd;
+  qp.service = init.service;
+  qp.signal_all = init.signal_all;
+  qp.send_cq = init.send_cq;
+  qp.receive_cq = init.receive_cq;
+  qp.srq = init.srq;
+  qp.srq_copy = init.srq_copy;
+  qp.send_queue.set_memory(init.send_memory, init.send_capacity, init.send_stride);
+  qp.receive_queue.set_memory(init.receive_memory, init.receive_capacity, init.receive_stride);
+  qp.responder.replay = init.replay;
+  qp.user = init.user;
+  state_.demux.insert(qp.number, qp);
+}
+
+void Hca::destroy_qp(Qp& qp) {
+  reset(state_, qp);
+  state_.demux.erase(qp.number);
+}
+
+int Hca::modify_qp(Instant now, Qp& qp, const QpAttributes& attributes, std::uint32_t mask,
+                   Peer* peer) {
+  const QpState from = qp.state.load(std::memory_order_relaxed);
+  if (int error = check_modify(qp.service, from, attributes, mask); error != 0) return error;
+  apply_attributes(state_, qp, attributes, mask, peer);
+  const bool has_state = (mask & qp_attribute::kState) != 0;
+  if (has_state || from == QpState::kSqd) {
+    enter_state(state_, now, qp, has_state ? attributes.state : from, mask);
+  }
+  return 0;
+}
+
+QpAttributes Hca::query_qp(const Qp& qp) const {
+  QpAttributes attributes = qp.attributes;
+  attributes.state = attributes.current_state = qp.state.load(std::memory_order_relaxed);
+  attributes.receive_psn = qp.responder.expected_psn;
+  attributes.send_psn = qp.requester.next_psn;
+  return attributes;
+}
+
+bool Hca::is_drained(const Qp& qp) const { return is_send_drained(qp); }
+
+void Hca::on_packets(Instant now, LinkId link, std::span<const RxPacket> packets) {
+  for (const RxPacket& packet : packets) on_packet(state_, now, link, packet);
+}
+
+void Hca::on_timer(Instant now) {
+  while (Qp* qp = state_.deadlines.pop_due(now)) on_deadline(state_, now, *qp);
+}
+
+void Hca::on_doorbell(Instant, Qp& qp) {
+  if (qp.state.load(std::memory_order_relaxed) == QpState::kErr) {
+    flush(state_, qp);
+  } else {
+    make_ready(state_, qp);
+  }
+}
+
+void Hca::on_refused(Instant, std::span<TxFrame> frames) {
+  // Backwards, so that each QP ends at the first of its frames that was refused.
+  for (std::size_t i = frames.size(); i-- != 0;) {
+    if (frames[i].refused) unsend(state_, frames[i]);
+  }
+}
+
+void Hca::retry_refused(LinkId link) {
+  state_.links[link].ready.append(state_.links[link].refused);
+}
+
+bool Hca::poll_transmit(Instant now, LinkId link, TxBurst& burst) {
+  auto& ready = state_.links[link].ready;
+  while (!burst.is_full()) {
+    Qp* qp = ready.pop_front();
+    if (qp == nullptr) break;
+    if (serve(state_, now, *qp, burst)) ready.push_back(*qp);
+  }
+  return !burst.empty();
+}
+
+bool Hca::has_responses_due() const { return state_.responses_due != 0; }
+
+void Hca::publish_completions() {
+  while (CompletionQueue* cq = state_.dirty.pop_front()) {
+    if (cq->publish()) state_.notify.push_back(*cq);
+  }
+}
+
+CompletionQueue* Hca::poll_notification() { return state_.notify.pop_front(); }
+
+bool Hca::poll_event(Event& event) {
+  event = Event{};
+  event.qp = take_event(state_.qp_events, event.type);
+  if (event.qp == nullptr) event.cq = take_event(state_.cq_events, event.type);
+  if (event.qp == nullptr && event.cq == nullptr) {
+    event.srq = take_event(state_.srq_events, event.type);
+  }
+  return event.qp != nullptr || event.cq != nullptr || event.srq != nullptr;
+}
+
+void Hca::forget(CompletionQueue& cq) {
+  cq.dirty_hook.unlink();
+  cq.notify_hook.unlink();
+  cq.event_hook.unlink();
+}
+
+void Hca::forget(Srq& srq) { srq.event_hook.unlink(); }
+
+void Hca::check_srq_limit(Srq& srq) {
+  if (srq.limit == 0 || srq.queue.posted() - srq.next >= srq.limit) return;
+  srq.limit = 0;
+  srq.pending_events |= 1U << static_cast<unsigned>(EventType::kSrqLimitReached);
+  state_.srq_events.push_back(srq);
+}
+
+}  // namespace uroce::transport

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The rules of the reliable connection, one file for each heading of IBTA 9.7: requester generates
+// requests, requester receives responses, responder receives requests, responder generates
+// responses. All are free functions over the plain structs in qp.h.
+#pragma once
+
+#include <cstdint>
+
+#include "transport/burst.h"
+#include "transport/hca_state.h"
+#include "wire/parse.h"
+
+namespace uroce::transport {
+
+// What a TxFrame's cookie says, so that a refused frame can be unsent.
+struct FrameTag {
+  enum class Kind : std::uint8_t { kRequest, kResponse, kAck, kNak };
+  Kind kind = Kind::kRequest;
+  Psn psn;
+  std::uint32_t index = 0;  // of the work request, or of the replay entry
+
+  [[nodiscard]] constexpr std::uint64_t cookie() const {
+    return std::uint64_t{index} << 32 | std::uint64_t{psn.value()} << 8 |
+           static_cast<std::uint8_t>(kind);
+  }
+  static constexpr FrameTag of(std::uint64_t cookie) {
+    return {static_cast<Kind>(cookie & 0xff), Psn(static_cast<std::uint32_t>(cookie >> 8)),
+            static_cast<std::uint32_t>(cookie >> 32)};
+  }
+};
+static_assert(FrameTag::of(FrameTag{FrameTag::Kind::kAck, Psn(0xabcdef), 7}.cookie()).index == 7);
+
+inline void address_frame(TxFrame& frame, Qp& qp, FrameTag tag) {
+  frame.path = &qp.attributes.path;
+  frame.segment_bytes = qp.path_mtu;
+  frame.owner = &qp;
+  frame.cookie = tag.cookie();
+}
+
+// rc_requester_send.cc. One frame into the burst; false when there is none to send now.
+[[nodiscard]] bool next_request(HcaState& hca, Instant now, Qp& qp, TxBurst& burst);
+void unsend_request(HcaState& hca, Qp& qp, FrameTag tag);
+
+// rc_requester_receive.cc
+void on_response(HcaState& hca, Instant now, Qp& qp, const wire::PacketView& view);
+
+// rc_responder_receive.cc
+void on_request(HcaState& hca, Qp& qp, const wire::PacketView& view);
+// The request in hand, or the response being given, cannot be carried out.
+void raise(HcaState& hca, Qp& qp, Fault fault);
+
+// rc_responder_send.cc. One frame into the burst; false when nothing is due.
+[[nodiscard]] bool next_response(HcaState& hca, Qp& qp, TxBurst& burst);
+void unsend_response(HcaState& hca, Qp& qp, FrameTag tag);
+// Something became due.
+void owe_response(HcaState& hca, Qp& qp);
+void owe_replay(HcaState& hca, Qp& qp, std::uint32_t entry);
+// Nothing is due any more (RESET, or ERR at the application's wish).
+void forget_responses(HcaState& hca, Qp& qp);
+
+}  // namespace uroce::transport

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Requester generates requests (IBTA 9.7.3): from the work request at the sending position to one
+// frame. A SEND or WRITE leaves as runs as long as link and window allow; a READ as one request, or
+// as several where its answers must fit our receive window; an atomic as one packet.
+#include <algorithm>
+
+#include "memory/sge_cursor.h"
+#include "transport/complete.h"
+#include "transport/rc.h"
+#include "transport/retry.h"
+#include "transport/segment.h"
+#include "transport/window.h"
+#include "wire/build.h"
+
+namespace uroce::transport {
+namespace {
+
+using memory::Access;
+using wire::Kind;
+using wire::Suffix;
+
+// PSNs in flight stay far below half of the ring, or "before" would lose its meaning.
+inline constexpr std::uint32_t kPsnWindow = 1U << 22;
+// An acknowledgement is asked for at least this often, so that slots free up and windows move.
+inline constexpr std::uint32_t kPacketsUnaskedMax = 256;
+inline constexpr std::uint32_t kPacketsUnaskedMaxWithWindow = 16;
+
+bool has_request(const Qp& qp) {
+  const RcRequester& requester = qp.requester;
+  if (requester.rnr_waiting) return false;
+  switch (qp.state.load(std::memory_order_relaxed)) {
+    case QpState::kRts:
+      return requester.send_index != qp.send_queue.posted();
+    // IBTA 10.3.1.5: what was begun is finished, nothing else is begun.
+    case QpState::kSqd:
+      return requester.send_index != requester.assigned_index;
+    case QpState::kReset:
+    case QpState::kInit:
+    case QpState::kRtr:
+    case QpState::kSqe:
+    case QpState::kErr:
+      return false;
+  }
+  return false;
+}
+
+// The request is taken up for the first time and gets its PSNs.
+bool take_up(Qp& qp, SendWqe& wqe) {
+  RcRequester& requester = qp.requester;
+  if ((requester.next_psn - requester.oldest_unacked_psn.value()).value() >= kPsnWindow) {
+    return false;
+  }
+  wqe.status = WcStatus::kSuccess;
+  if (wqe.length > kMessageBytesMax) wqe.status = WcStatus::kLocalLengthError;
+  if (is_atomic(wqe.operation) && wqe.length < sizeof(std::uint64_t)) {
+    wqe.status = WcStatus::kLocalLengthError;
+  }
+  if (is_read_or_atomic(wqe.operation) && qp.attributes.max_read_atomic == 0) {
+    wqe.status = WcStatus::kLocalQpOperationError;
+  }
+  const bool is_one_packet = is_atomic(wqe.operation) || wqe.status != WcStatus::kSuccess;
+  const std::uint32_t packets = is_one_packet ? 1 : packets_in(wqe.length, qp.path_mtu);
+  wqe.first_psn = requester.next_psn;
+  wqe.last_psn = requester.next_psn + (packets - 1);
+  requester.next_psn += packets;
+  ++requester.assigned_index;
+  return true;
+}
+
+// A local fault waits for the requests before it to complete.
+bool hold_fault(HcaState& hca, Qp& qp, SendWqe& wqe, WcStatus status) {
+  wqe.status = status;
+  if (qp.requester.send_index == qp.requester.oldest_index) fail_oldest(hca, qp, status);
+  return false;
+}
+
+bool wait_for_window(HcaState& hca, Qp& qp) {
+  qp.requester.waiting_for_window = true;
+  qp.ready_hook.unlink();
+  hca.links[qp.link].waiting.push_back(qp);
+  return false;
+}
+
+// How many packets of `left` bytes fit the link and the window; 0: none now.
+std::uint32_t packets_to_send(const HcaState& hca, const Qp& qp, std::uint64_t left) {
+  const LinkFacts& facts = hca.links[qp.link].facts;
+  const std::uint32_t mtu = qp.path_mtu;
+  const std::uint32_t wanted =
+      std::min<std::uint32_t>({packets_in(left, mtu), facts.max_run_packets,
+                               std::max<std::uint32_t>(1, facts.max_run_bytes / mtu)});
+  const std::uint32_t room = window_room(hca, qp);
+  const auto last_bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(left, mtu));
+  if (wanted == 1) return window_cost(1, last_bytes) <= room ? 1 : 0;
+  return std::min(wanted, room / window_cost(1, mtu));
+}
+
+// The peer's window must not fill up with packets that nobody asked an answer for.
+bool window_wants_ack(const HcaState& hca, const Qp& qp, std::uint32_t cost) {
+  if (qp.peer == nullptr) return false;
+  return qp.requester.packets_unasked >= kPacketsUnaskedMaxWithWindow ||
+         window_room(hca, qp) < cost + 4 * window_cost(1, qp.path_mtu);
+}
+
+bool wants_ack(const HcaState& hca, Qp& qp, const SendWqe& wqe, std::uint32_t packets,
+               std::uint32_t cost, bool ends) {
+  RcRequester& requester = qp.requester;
+  requester.packets_unasked += packets;
+  const bool is_last_posted = requester.send_index + 1 == qp.send_queue.posted();
+  const bool asks = (ends && (wqe.is_signaled() || qp.signal_all || is_last_posted)) ||
+                    requester.packets_unasked >= kPacketsUnaskedMax ||
+                    window_wants_ack(hca, qp, cost);
+  if (asks) requester.packets_unasked = 0;
+  return asks;
+}
+
+struct Gathered {
+  std::size_t pieces = 0;
+  bool is_fault = false;
+};
+
+Gathered gather(const HcaState& hca, const Qp& qp, const SendWqe& wqe, std::uint64_t offset,
+                std::uint32_t bytes, TxBurst& burst) {
+  if (bytes == 0) return {};
+  const std::span<ConstBytes> out = burst.free_pieces();
+  if (wqe.is_inline()) {
+    out[0] = {wqe.inline_data() + offset, bytes};
+    return {.pieces = 1};
+  }
+  memory::SgeCursor cursor({wqe.sges(), wqe.sge_count});
+  cursor.seek(offset);
+  const auto taken = cursor.take(bytes, hca.regions, qp.pd, Access::kNone, out);
+  return {taken.pieces, taken.fault != memory::MemoryFault::kNone || taken.bytes != bytes};
+}
+
+void build_data_headers(TxFrame& frame, Qp& qp, const SendWqe& wqe, bool begins, bool ends,
+                        bool ack_request) {
+  const bool is_write =
+      wqe.operation == SendOperation::kWrite || wqe.operation == SendOperation::kWriteWithImmediate;
+  const bool has_immediate = wqe.operation == SendOperation::kSendWithImmediate ||
+                             wqe.operation == SendOperation::kWriteWithImmediate;
+  const wire::Bth bth{
+      .opcode = wire::pick_opcode(wire::Service::kRc, is_write ? Kind::kWrite : Kind::kSend,
+                                  wire::make_place(begins, ends),
+                                  has_immediate ? Suffix::kImmediate : Suffix::kNone),
+      .solicited = ends && (wqe.flags & send_flag::kSolicited) != 0,
+      .pkey = qp.pkey,
+      .destination = qp.attributes.destination_qpn,
+      .ack_request = ack_request,
+      .psn = qp.requester.send_psn};
+  const wire::Reth reth{wqe.remote_address, wqe.rkey, wqe.length};
+  const wire::Immediate immediate{to_big(wqe.immediate)};
+  if (is_write && begins) {
+    if (ends && has_immediate) {
+      build(frame, bth, reth, immediate);
+    } else {
+      build(frame, bth, reth);
+    }
+  } else if (ends && has_immediate) {
+    build(frame, bth, immediate);
+  } else {
+    build(frame, bth);
+  }
+}
+
+// The frame is filled: it is sent from here on, and the sending position is behind it.
+void commit(HcaState& hca, Instant now, Qp& qp, const SendWqe& wqe, TxFrame& frame, TxBurst& burst,
+            std::size_t pieces, std::uint32_t packets) {
+  RcRequester& requester = qp.requester;
+  address_frame(frame, qp, {FrameTag::Kind::kRequest, requester.send_psn, requester.send_index});
+  burst.commit(pieces);
+  requester.send_psn += packets;
+  requester.waiting_for_window = false;
+  if (requester.send_psn == wqe.last_psn + 1) ++requester.send_index;
+  start_timer(hca, now, qp);
+}
+
+bool send_data(HcaState& hca, Instant now, Qp& qp, SendWqe& wqe, TxBurst& burst) {
+  RcRequester& requester = qp.requester;
+  const std::uint64_t offset = offset_of(wqe.first_psn, requester.send_psn, qp.path_mtu);
+  const std::uint64_t left = wqe.length - offset;
+  const std::uint32_t packets = packets_to_send(hca, qp, left);
+  if (packets == 0) return wait_for_window(hca, qp);
+  const auto bytes = static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(left, std::uint64_t{packets} * qp.path_mtu));
+
+  const Gathered gathered = gather(hca, qp, wqe, offset, bytes, burst);
+  if (gathered.is_fault) return hold_fault(hca, qp, wqe, WcStatus::kLocalProtectionError);
+  const bool ends = bytes == left;
+  TxFrame& frame = burst.next();
+  frame.payload_bytes = bytes;
+  frame.packet_count = static_cast<std::uint16_t>(packets);
+  const std::uint32_t cost = window_cost(packets, bytes);
+  build_data_headers(frame, qp, wqe, offset == 0, ends,
+                     wants_ack(hca, qp, wqe, packets, cost, ends));
+  take_window(qp, cost);
+  commit(hca, now, qp, wqe, frame, burst, gathered.pieces, packets);
+  return true;
+}
+
+// The packets of the piece of a READ that begins at `psn`.
+std::uint32_t read_piece(const HcaState& hca, const Qp& qp, const SendWqe& wqe, Psn psn) {
+  const auto total = static_cast<std::uint32_t>(distance(wqe.first_psn, wqe.last_psn)) + 1;
+  const auto done = static_cast<std::uint32_t>(distance(wqe.first_psn, psn));
+  const std::uint32_t piece = read_piece_packets(hca, qp);
+  return std::min(total, (done / piece + 1) * piece) - done;
+}
+
+std::uint32_t read_piece_bytes(const Qp& qp, const SendWqe& wqe, Psn psn, std::uint32_t packets) {
+  const std::uint64_t offset = offset_of(wqe.first_psn, psn, qp.path_mtu);
+  return static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(wqe.length - offset, std::uint64_t{packets} * qp.path_mtu));
+}
+
+void push_read_end(RcRequester& requester, Psn last) {
+  requester.read_ends[(requester.reads_oldest + requester.reads_outstanding++) % kReadAtomicMax] =
+      last;
+}
+
+bool send_read(HcaState& hca, Instant now, Qp& qp, SendWqe& wqe, TxBurst& burst) {
+  RcRequester& requester = qp.requester;
+  const Psn psn = requester.send_psn;
+  const std::uint32_t packets = read_piece(hca, qp, wqe, psn);
+  const std::uint32_t bytes = read_piece_bytes(qp, wqe, psn, packets);
+  const LinkState& link = hca.links[qp.link];
+  const std::uint32_t cost = window_cost(packets, bytes);
+  if (link.facts.peer_window_bytes != 0 && link.reads_in_flight != 0 &&
+      link.reads_in_flight + cost > link.facts.peer_window_bytes) {
+    return wait_for_window(hca, qp);
+  }
+  TxFrame& frame = burst.next();
+  const std::uint64_t offset = offset_of(wqe.first_psn, psn, qp.path_mtu);
+  build(frame,
+        wire::Bth{.opcode = wire::Opcode::kRcReadRequest,
+                  .pkey = qp.pkey,
+                  .destination = qp.attributes.destination_qpn,
+                  .ack_request = true,
+                  .psn = psn},
+        wire::Reth{wqe.remote_address + offset, wqe.rkey, bytes});
+  push_read_end(requester, psn + (packets - 1));
+  if (link.facts.peer_window_bytes != 0) take_read_window(hca, qp, cost);
+  commit(hca, now, qp, wqe, frame, burst, 0, packets);
+  return true;
+}
+
+bool send_atomic(HcaState& hca, Instant now, Qp& qp, SendWqe& wqe, TxBurst& burst) {
+  RcRequester& requester = qp.requester;
+  const bool is_swap = wqe.operation == SendOperation::kCompareSwap;
+  TxFrame& frame = burst.next();
+  build(frame,
+        wire::Bth{.opcode = is_swap ? wire::Opcode::kRcCompareSwap : wire::Opcode::kRcFetchAdd,
+                  .pkey = qp.pkey,
+                  .destination = qp.attributes.destination_qpn,
+                  .ack_request = true,
+                  .psn = requester.send_psn},
+        wire::AtomicEth{.virtual_address = wqe.remote_address,
+                        .rkey = wqe.rkey,
+                        .swap_or_add = is_swap ? wqe.swap : wqe.compare_add,
+                        .compare = is_swap ? wqe.compare_add : 0});
+  push_read_end(requester, requester.send_psn);
+  commit(hca, now, qp, wqe, frame, burst, 0, 1);
+  return true;
+}
+
+}  // namespace
+
+bool next_request(HcaState& hca, Instant now, Qp& qp, TxBurst& burst) {
+  if (!has_request(qp)) return false;
+  RcRequester& requester = qp.requester;
+  SendWqe& wqe = qp.send_queue.at(requester.send_index);
+  if (requester.send_index == requester.assigned_index && !take_up(qp, wqe)) return false;
+  if (wqe.status != WcStatus::kSuccess) return hold_fault(hca, qp, wqe, wqe.status);
+  // C10-72: a fenced request begins when all READs and atomics before it are complete.
+  const bool is_fenced = (wqe.flags & send_flag::kFence) != 0;
+  if (is_fenced && requester.send_psn == wqe.first_psn && requester.reads_outstanding != 0) {
+    return false;
+  }
+  if (!is_read_or_atomic(wqe.operation)) return send_data(hca, now, qp, wqe, burst);
+  if (requester.reads_outstanding >= qp.attributes.max_read_atomic) return false;
+  return is_atomic(wqe.operation) ? send_atomic(hca, now, qp, wqe, burst)
+                                  : send_read(hca, now, qp, wqe, burst);
+}
+
+void unsend_request(HcaState& hca, Qp& qp, FrameTag tag) {
+  RcRequester& requester = qp.requester;
+  const SendWqe& wqe = qp.send_queue.at(tag.index);
+  const auto packets = static_cast<std::uint32_t>(distance(tag.psn, requester.send_psn));
+  requester.send_index = tag.index;
+  requester.send_psn = tag.psn;
+  if (!is_read_or_atomic(wqe.operation)) {
+    release_window(hca, qp, window_cost(qp, wqe, tag.psn, packets));
+    return;
+  }
+  --requester.reads_outstanding;
+  if (wqe.operation == SendOperation::kRead) {
+    release_read_window(hca, qp, window_cost(packets, read_piece_bytes(qp, wqe, tag.psn, packets)));
+  }
+}
+
+}  // namespace uroce::transport

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Responder receives requests (IBTA 9.7.4.1 and the checks of 9.6): sequence, order, rights,
+// length, then the effect. A request takes effect once; a repeated one is answered again from what
+// was kept (C9-105 and following); one that is early is answered by one NAK a gap.
+#include <algorithm>
+#include <array>
+
+#include "memory/dma.h"
+#include "transport/complete.h"
+#include "transport/rc.h"
+#include "transport/segment.h"
+
+namespace uroce::transport {
+namespace {
+
+using memory::Access;
+using wire::Kind;
+using wire::PacketView;
+
+inline constexpr std::size_t kPieces = 64;
+
+Fault check_order(const RcResponder& responder, const PacketView& view) {
+  return wire::follows(responder.in_message, responder.kind, *view.opcode) ? Fault::kNone
+                                                                           : Fault::kInvalidRequest;
+}
+
+Fault check_permission(const Qp& qp, const PacketView& view) {
+  Access needed = Access::kNone;
+  switch (view.opcode->kind) {
+    case Kind::kWrite:
+      needed = Access::kRemoteWrite;
+      break;
+    case Kind::kReadRequest:
+      needed = Access::kRemoteRead;
+      break;
+    case Kind::kCompareSwap:
+    case Kind::kFetchAdd:
+      needed = Access::kRemoteAtomic;
+      break;
+    case Kind::kReserved:
+    case Kind::kSend:
+    case Kind::kReadResponse:
+    case Kind::kAcknowledge:
+    case Kind::kAtomicAcknowledge:
+      break;
+  }
+  return has(qp.access, needed) ? Fault::kNone : Fault::kAccessFlags;
+}
+
+// IBTA 9.7.4.1.6: FIRST and MIDDLE carry the path MTU, LAST 1 to it, ONLY 0 to it; of a run, the
+// last packet does.
+Fault check_length(const Qp& qp, const PacketView& view) {
+  if (!view.opcode->payload) return view.packet_count == 1 ? Fault::kNone : Fault::kInvalidRequest;
+  const std::uint64_t full = std::uint64_t{view.packet_count} * qp.path_mtu;
+  const std::uint64_t bytes = view.payload.size();
+  bool is_right = bytes <= full && bytes + qp.path_mtu > full;  // the last packet holds something
+  if (!view.opcode->ends()) is_right = bytes == full;
+  if (view.opcode->place == wire::Place::kOnly && view.packet_count == 1) is_right = bytes <= full;
+  return is_right ? Fault::kNone : Fault::kInvalidRequest;
+}
+
+RecvWqe* next_receive(HcaState& hca, Qp& qp) {
+  if (qp.srq == nullptr) {
+    if (qp.receive_next == qp.receive_queue.posted()) return nullptr;
+    return &qp.receive_queue.at(qp.receive_next++);
+  }
+  Srq& srq = *qp.srq;
+  if (srq.next == srq.queue.posted()) return nullptr;
+  // Copied: other QPs go on with the ring while this message is in hand.
+  const RecvWqe& shared = srq.queue.at(srq.next++);
+  *qp.srq_copy = shared;
+  std::copy_n(shared.sges(), shared.sge_count, qp.srq_copy->sges());
+  if (srq.limit != 0 && srq.queue.posted() - srq.next < srq.limit) {
+    srq.limit = 0;  // IBTA 10.2.9.2: armed once
+    srq.pending_events |= 1U << static_cast<unsigned>(EventType::kSrqLimitReached);
+    hca.srq_events.push_back(srq);
+  }
+  return qp.srq_copy;
+}
+
+Fault take_receive(HcaState& hca, Qp& qp) {
+  RcResponder& responder = qp.responder;
+  responder.receive = next_receive(hca, qp);
+  if (responder.receive == nullptr) return Fault::kNotReady;
+  responder.receive_cursor =
+      memory::SgeCursor({responder.receive->sges(), responder.receive->sge_count});
+  return Fault::kNone;
+}
+
+Fault place_received(HcaState& hca, Qp& qp, ConstBytes payload) {
+  RcResponder& responder = qp.responder;
+  if (responder.message_bytes + payload.size() > responder.receive->length) {
+    return Fault::kReceiveTooShort;
+  }
+  if (payload.empty()) return Fault::kNone;
+  std::array<Bytes, kPieces> pieces;  // NOLINT: filled by take
+  const auto taken = responder.receive_cursor.take(payload.size(), hca.regions, qp.pd,
+                                                   Access::kLocalWrite, std::span<Bytes>(pieces));
+  if (taken.fault != memory::MemoryFault::kNone || taken.bytes != payload.size()) {
+    return Fault::kReceiveMemory;
+  }
+  memory::scatter(payload, {pieces.data(), taken.pieces});
+  return Fault::kNone;
+}
+
+void finish_receive(HcaState& hca, Qp& qp, const PacketView& view, WcOpcode opcode) {
+  Received received{
+      .opcode = opcode, .byte_count = qp.responder.message_bytes, .solicited = view.bth.solicited};
+  if (view.opcode->immediate) {
+    received.flags = wc_flag::kWithImmediate;
+    received.immediate = to_big(view.immediate.value);
+  }
+  complete_receive(hca, qp, received);
+}
+
+// The request was carried out: what comes next, and what is owed.
+void advance(HcaState& hca, Qp& qp, const PacketView& view, std::uint32_t packets) {
+  RcResponder& responder = qp.responder;
+  responder.expected_psn += packets;
+  responder.kind = view.opcode->kind;
+  responder.in_message = !view.opcode->ends();
+  if (view.opcode->ends()) responder.msn = (responder.msn + 1) & 0xff'ffff;
+  if (!view.bth.ack_request) return;
+  responder.ack_due = true;
+  owe_response(hca, qp);
+}
+
+Fault execute_send(HcaState& hca, Qp& qp, const PacketView& view) {
+  RcResponder& responder = qp.responder;
+  if (view.opcode->begins()) {
+    if (Fault f = take_receive(hca, qp); f != Fault::kNone) return f;
+    responder.message_bytes = 0;
+  }
+  if (Fault f = place_received(hca, qp, view.payload); f != Fault::kNone) return f;
+  responder.message_bytes += static_cast<std::uint32_t>(view.payload.size());
+  advance(hca, qp, view, view.packet_count);
+  if (view.opcode->ends()) finish_receive(hca, qp, view, WcOpcode::kReceive);
+  return Fault::kNone;
+}
+
+// The target of a WRITE, checked as a whole before its first byte lands.
+Fault open_write(HcaState& hca, Qp& qp, const PacketView& view) {
+  RcResponder& responder = qp.responder;
+  const wire::Reth& reth = view.reth;
+  if (reth.dma_bytes > kMessageBytesMax) return Fault::kInvalidRequest;
+  if (hca.regions
+          .resolve(reth.rkey, reth.virtual_address, reth.dma_bytes, Access::kRemoteWrite, qp.pd)
+          .fault != memory::MemoryFault::kNone) {
+    return Fault::kRemoteKey;
+  }
+  responder.write_address = reth.virtual_address;
+  responder.write_rkey = reth.rkey;
+  responder.write_left = reth.dma_bytes;
+  responder.message_bytes = 0;
+  return Fault::kNone;
+}
+
+Fault place_written(HcaState& hca, Qp& qp, ConstBytes payload) {
+  RcResponder& responder = qp.responder;
+  if (payload.empty()) return Fault::kNone;
+  // Resolved again for every packet: the region may have been deregistered meanwhile.
+  const auto target = hca.regions.resolve(responder.write_rkey, responder.write_address,
+                                          payload.size(), Access::kRemoteWrite, qp.pd);
+  if (target.fault != memory::MemoryFault::kNone) return Fault::kRemoteKey;
+  const Bytes piece{target.base, payload.size()};
+  memory::scatter(payload, {&piece, 1});
+  responder.write_address += payload.size();
+  responder.write_left -= static_cast<std::uint32_t>(payload.size());
+  responder.message_bytes += static_cast<std::uint32_t>(payload.size());
+  return Fault::kNone;
+}
+
+Fault execute_write(HcaState& hca, Qp& qp, const PacketView& view) {
+  RcResponder& responder = qp.responder;
+  if (view.opcode->begins()) {
+    if (Fault f = open_write(hca, qp, view); f != Fault::kNone) return f;
+  }
+  // The lengths of the packets add up to what the RETH said.
+  const bool fits = view.opcode->ends() ? view.payload.size() == responder.write_left
+                                        : view.payload.size() < responder.write_left;
+  if (!fits) return Fault::kInvalidRequest;
+  if (view.opcode->immediate) {
+    if (Fault f = take_receive(hca, qp); f != Fault::kNone) return f;
+  }
+  if (Fault f = place_written(hca, qp, view.payload); f != Fault::kNone) return f;
+  advance(hca, qp, view, view.packet_count);
+  if (view.opcode->immediate) finish_receive(hca, qp, view, WcOpcode::kReceiveRdmaWithImmediate);
+  return Fault::kNone;
+}
+
+// Room to keep a READ or atomic for replay; null when the peer has more of them unanswered than
+// max_dest_rd_atomic allows.
+ReplayEntry* keep(Qp& qp, const PacketView& view, std::uint32_t packets) {
+  RcResponder& responder = qp.responder;
+  if (responder.replay_limit == 0) return nullptr;
+  ReplayEntry& entry = responder.replay[responder.replay_next];
+  if (entry.is_due) return nullptr;
+  entry.kind = view.opcode->kind;
+  entry.is_used = true;
+  entry.first_psn = view.bth.psn;
+  entry.last_psn = view.bth.psn + (packets - 1);
+  entry.msn = (responder.msn + 1) & 0xff'ffff;
+  entry.send_psn = entry.due_from = entry.first_psn;
+  entry.due_last = entry.last_psn;
+  return &entry;
+}
+
+void owe_kept(HcaState& hca, Qp& qp) {
+  RcResponder& responder = qp.responder;
+  owe_replay(hca, qp, responder.replay_next);
+  responder.replay_next = (responder.replay_next + 1) % responder.replay_limit;
+  responder.ack_due = false;  // the answer acknowledges everything before it
+}
+
+Fault execute_read(HcaState& hca, Qp& qp, const PacketView& view) {
+  const wire::Reth& reth = view.reth;
+  if (reth.dma_bytes > kMessageBytesMax) return Fault::kInvalidRequest;
+  if (hca.regions
+          .resolve(reth.rkey, reth.virtual_address, reth.dma_bytes, Access::kRemoteRead, qp.pd)
+          .fault != memory::MemoryFault::kNone) {
+    return Fault::kRemoteKey;
+  }
+  const std::uint32_t packets = packets_in(reth.dma_bytes, qp.path_mtu);
+  ReplayEntry* entry = keep(qp, view, packets);
+  if (entry == nullptr) return Fault::kInvalidRequest;
+  entry->address = reth.virtual_address;
+  entry->rkey = reth.rkey;
+  entry->length = reth.dma_bytes;
+  advance(hca, qp, view, packets);
+  owe_kept(hca, qp);
+  return Fault::kNone;
+}
+
+Fault execute_atomic(HcaState& hca, Qp& qp, const PacketView& view) {
+  const wire::AtomicEth& eth = view.atomic_eth;
+  if (eth.virtual_address % sizeof(std::uint64_t) != 0) return Fault::kInvalidRequest;  // 9.4.5
+  const auto target = hca.regions.resolve(eth.rkey, eth.virtual_address, sizeof(std::uint64_t),
+                                          Access::kRemoteAtomic, qp.pd);
+  if (target.fault != memory::MemoryFault::kNone) return Fault::kRemoteKey;
+  ReplayEntry* entry = keep(qp, view, 1);
+  if (entry == nullptr) return Fault::kInvalidRequest;
+  const auto original = view.opcode->kind == Kind::kCompareSwap
+                            ? memory::compare_and_swap(target.base, eth.compare, eth.swap_or_add)
+                            : memory::fetch_and_add(target.base, eth.swap_or_add);
+  if (!original) {
+    entry->is_used = false;  // an aligned address of an unaligned region
+    return Fault::kInvalidRequest;
+  }
+  entry->value = *original;
+  advance(hca, qp, view, 1);
+  owe_kept(hca, qp);
+  return Fault::kNone;
+}
+
+Fault execute(HcaState& hca, Qp& qp, const PacketView& view) {
+  switch (view.opcode->kind) {
+    case Kind::kSend:
+      return execute_send(hca, qp, view);
+    case Kind::kWrite:
+      return execute_write(hca, qp, view);
+    case Kind::kReadRequest:
+      return execute_read(hca, qp, view);
+    case Kind::kCompareSwap:
+    case Kind::kFetchAdd:
+      return execute_atomic(hca, qp, view);
+    case Kind::kReserved:
+    case Kind::kReadResponse:
+    case Kind::kAcknowledge:
+    case Kind::kAtomicAcknowledge:
+      break;  // responses, or dropped by the parser
+  }
+  return Fault::kInvalidRequest;
+}
+
+ReplayEntry* find_kept(RcResponder& responder, const PacketView& view, std::uint32_t& index) {
+  for (index = 0; index < responder.replay_limit; ++index) {
+    ReplayEntry& entry = responder.replay[index];
+    if (entry.is_used && entry.kind == view.opcode->kind &&
+        is_at_or_before(entry.first_psn, view.bth.psn) &&
+        is_at_or_before(view.bth.psn, entry.last_psn)) {
+      return &entry;
+    }
+  }
+  return nullptr;
+}
+
+// C9-110: a READ may be asked for again from the middle, for what was lost; always for a part of
+// what it was.
+bool is_part_of(const Qp& qp, const ReplayEntry& entry, const PacketView& view) {
+  const std::uint64_t offset = offset_of(entry.first_psn, view.bth.psn, qp.path_mtu);
+  const wire::Reth& reth = view.reth;
+  return reth.virtual_address == entry.address + offset && reth.rkey == entry.rkey &&
+         reth.dma_bytes <= entry.length - offset;
+}
+
+void replay(HcaState& hca, Qp& qp, const PacketView& view) {
+  std::uint32_t index = 0;
+  ReplayEntry* entry = find_kept(qp.responder, view, index);
+  if (entry == nullptr) return;  // C9-112: too old, nothing to say
+  if (view.opcode->kind == Kind::kReadRequest) {
+    if (!is_part_of(qp, *entry, view)) return;
+    entry->due_last = view.bth.psn + (packets_in(view.reth.dma_bytes, qp.path_mtu) - 1);
+  }
+  entry->send_psn = entry->due_from = view.bth.psn;
+  owe_replay(hca, qp, index);
+}
+
+void on_duplicate(HcaState& hca, Qp& qp, const PacketView& view) {
+  ++hca.counters.duplicate_requests;
+  switch (view.opcode->kind) {
+    case Kind::kReadRequest:
+    case Kind::kCompareSwap:
+    case Kind::kFetchAdd:
+      replay(hca, qp, view);
+      break;
+    case Kind::kSend:
+    case Kind::kWrite:  // C9-105: acknowledged again, with the latest PSN
+      qp.responder.ack_due = true;
+      owe_response(hca, qp);
+      break;
+    case Kind::kReserved:
+    case Kind::kReadResponse:
+    case Kind::kAcknowledge:
+    case Kind::kAtomicAcknowledge:
+      break;
+  }
+}
+
+void owe_nak(HcaState& hca, Qp& qp, Fault fault) {
+  qp.responder.nak_due = true;
+  qp.responder.nak_fault = fault;
+  // What follows in the pipe is beyond the refused request: silence until that comes again.
+  qp.responder.gap_reported = true;
+  owe_response(hca, qp);
+}
+
+}  // namespace
+
+void raise(HcaState& hca, Qp& qp, Fault fault) {
+  const FaultRow& row = kFaults[static_cast<std::size_t>(fault)];
+  if (!row.fatal) {
+    owe_nak(hca, qp, fault);
+    return;
+  }
+  if (qp.responder.receive != nullptr) {
+    complete_receive(hca, qp, {.status = row.receive_status});
+  } else {
+    raise_event(hca, qp, row.event);
+  }
+  owe_nak(hca, qp, fault);
+  enter_error(hca, qp);
+}
+
+void on_request(HcaState& hca, Qp& qp, const wire::PacketView& view) {
+  ++hca.counters.rx_requests;
+  RcResponder& responder = qp.responder;
+  const std::int32_t ahead = distance(responder.expected_psn, view.bth.psn);
+  if (ahead < 0) return on_duplicate(hca, qp, view);
+  if (ahead > 0) {
+    ++hca.counters.out_of_sequence;
+    if (!responder.gap_reported) raise(hca, qp, Fault::kSequence);  // C9-106: one NAK a gap
+    return;
+  }
+  responder.gap_reported = false;
+  Fault fault = check_order(responder, view);
+  if (fault == Fault::kNone) fault = check_permission(qp, view);
+  if (fault == Fault::kNone) fault = check_length(qp, view);
+  if (fault == Fault::kNone) fault = execute(hca, qp, view);
+  if (fault != Fault::kNone) raise(hca, qp, fault);
+}
+
+}  // namespace uroce::transport

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "transport/retry.h"
+
+#include "transport/complete.h"
+#include "transport/window.h"
+#include "wire/aeth.h"
+
+namespace uroce::transport {
+namespace {
+
+inline constexpr std::uint8_t kRnrRetryForever = 7;
+
+// IBTA 9.7.6.1.3: T is at least this and at most four times this.
+Duration ack_timeout(const Qp& qp) {
+  return nanoseconds(std::int64_t{4096} << qp.attributes.timeout);
+}
+
+bool is_waiting_for_ack(const Qp& qp) {
+  return qp.requester.oldest_index != qp.requester.assigned_index;
+}
+
+// One of retry_cnt is used up; false: there was none left.
+bool use_retry(HcaState& hca, Qp& qp) {
+  if (qp.requester.retries_left == 0) {
+    ++hca.counters.retry_exceeded;
+    fail_oldest(hca, qp, WcStatus::kRetryExceeded);
+    return false;
+  }
+  --qp.requester.retries_left;
+  return true;
+}
+
+void go_back(HcaState& hca, Qp& qp) {
+  ++hca.counters.rewinds;
+  hca.counters.retransmitted_packets +=
+      static_cast<std::uint32_t>(distance(qp.requester.oldest_unacked_psn, qp.requester.send_psn));
+  rewind(hca, qp);
+  qp.requester.rewound = true;
+}
+
+void on_ack_timeout(HcaState& hca, Instant now, Qp& qp) {
+  const bool nothing_on_its_way = qp.requester.oldest_unacked_psn == qp.requester.send_psn;
+  const bool is_stalled = hca.oracle != nullptr && qp.link == kLocalLink &&
+                          hca.oracle->peer_stalled(qp.link, qp.attributes.path);
+  if (is_stalled || (nothing_on_its_way && qp.requester.waiting_for_window)) {
+    restart_timer(hca, now, qp);
+    return;
+  }
+  ++hca.counters.timeouts;
+  if (!use_retry(hca, qp)) return;
+  go_back(hca, qp);
+  restart_timer(hca, now, qp);
+}
+
+}  // namespace
+
+void restart_timer(HcaState& hca, Instant now, Qp& qp) {
+  if (qp.requester.rnr_waiting) return;
+  const bool runs = is_waiting_for_ack(qp) && qp.attributes.timeout != 0;
+  hca.deadlines.set(qp, runs ? now + ack_timeout(qp) : Instant::never());
+}
+
+void start_timer(HcaState& hca, Instant now, Qp& qp) {
+  if (qp.deadline == Instant::never()) restart_timer(hca, now, qp);
+}
+
+void on_progress(HcaState& hca, Instant now, Qp& qp) {
+  RcRequester& requester = qp.requester;
+  requester.rewound = false;
+  requester.retries_left = qp.attributes.retry_count;
+  requester.rnr_retries_left = qp.attributes.rnr_retry;
+  requester.rnr_waiting = false;
+  restart_timer(hca, now, qp);
+}
+
+void rewind(HcaState& hca, Qp& qp) {
+  RcRequester& requester = qp.requester;
+  release_window(hca, qp, requester.window_used);
+  release_read_window(hca, qp, requester.read_window_used);
+  requester.reads_outstanding = 0;
+  requester.send_index = requester.oldest_index;
+  requester.send_psn = requester.oldest_unacked_psn;
+  requester.packets_unasked = 0;
+  make_ready(hca, qp);
+}
+
+void on_sequence_nak(HcaState& hca, Instant now, Qp& qp) {
+  if (qp.requester.rewound) return;
+  if (!use_retry(hca, qp)) return;
+  go_back(hca, qp);
+  restart_timer(hca, now, qp);
+}
+
+void on_rnr_nak(HcaState& hca, Instant now, Qp& qp, std::uint8_t timer) {
+  RcRequester& requester = qp.requester;
+  if (requester.rnr_waiting) return;  // a duplicate: this wait is under way
+  if (qp.attributes.rnr_retry != kRnrRetryForever) {
+    if (requester.rnr_retries_left == 0) {
+      ++hca.counters.rnr_retry_exceeded;
+      fail_oldest(hca, qp, WcStatus::kRnrRetryExceeded);
+      return;
+    }
+    --requester.rnr_retries_left;
+  }
+  go_back(hca, qp);
+  requester.rewound = false;  // the responder reports a gap anew after it was not ready
+  requester.rnr_waiting = true;
+  hca.deadlines.set(qp, now + wire::kRnrTimers[timer % wire::kRnrTimers.size()]);
+}
+
+void on_deadline(HcaState& hca, Instant now, Qp& qp) {
+  if (qp.requester.rnr_waiting) {
+    qp.requester.rnr_waiting = false;
+    make_ready(hca, qp);
+    start_timer(hca, now, qp);
+  } else if (is_waiting_for_ack(qp)) {
+    on_ack_timeout(hca, now, qp);
+  }
+}
+
+void stop_sending(HcaState& hca, Qp& qp) {
+  hca.deadlines.remove(qp);
+  release_window(hca, qp, qp.requester.window_used);
+  release_read_window(hca, qp, qp.requester.read_window_used);
+  qp.requester.reads_outstanding = 0;
+  qp.requester.rnr_waiting = false;
+}
+
+}  // namespace uroce::transport
