@@ -70,8 +70,8 @@ struct Syndrome {
 };
 
 struct Aeth {
-  Syndrome syndrome;
-  Msn msn;
+  Syndrome syndrome{};
+  Msn msn{};
   friend constexpr bool operator==(const Aeth&, const Aeth&) = default;
 };
 

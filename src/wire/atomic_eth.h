@@ -12,7 +12,7 @@ namespace uroce::wire {
 
 struct AtomicEth {
   std::uint64_t virtual_address = 0;
-  RKey rkey;
+  RKey rkey{};
   std::uint64_t swap_or_add = 0;
   std::uint64_t compare = 0;  // 0 in a fetch-and-add
   friend constexpr bool operator==(const AtomicEth&, const AtomicEth&) = default;

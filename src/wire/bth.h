@@ -25,12 +25,12 @@ struct Bth {
   bool solicited = false;
   bool mig_req = true;  // "migrated": what NICs send, and expect for an alternate path never set
   std::uint8_t pad_bytes = 0;
-  PKey pkey;
+  PKey pkey{};
   bool fecn = false;
   bool becn = false;
-  Qpn destination;
+  Qpn destination{};
   bool ack_request = false;
-  Psn psn;
+  Psn psn{};
   friend constexpr bool operator==(const Bth&, const Bth&) = default;
 };
 

@@ -9,8 +9,8 @@
 namespace uroce::wire {
 
 struct Deth {
-  QKey qkey;
-  Qpn source;
+  QKey qkey{};
+  Qpn source{};
   friend constexpr bool operator==(const Deth&, const Deth&) = default;
 };
 

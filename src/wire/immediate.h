@@ -25,7 +25,7 @@ constexpr ImmediateWire to_wire(const Immediate& immediate) { return {Be32(immed
 constexpr Immediate from_wire(const ImmediateWire& wire) { return {wire.value.get()}; }
 
 struct Ieth {
-  RKey rkey;
+  RKey rkey{};
   friend constexpr bool operator==(const Ieth&, const Ieth&) = default;
 };
 

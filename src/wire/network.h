@@ -69,8 +69,8 @@ struct Ipv4Wire {
 static_assert(sizeof(Ipv4Wire) == kIpv4HeaderBytes && alignof(Ipv4Wire) == 1);
 
 struct Ipv6 {
-  Gid source;
-  Gid destination;
+  Gid source{};
+  Gid destination{};
   std::uint8_t traffic_class = 0;
   std::uint32_t flow_label = 0;
   std::uint8_t hop_limit = 64;
@@ -112,8 +112,8 @@ static_assert(sizeof(UdpWire) == kUdpHeaderBytes && alignof(UdpWire) == 1);
 
 // Who on this link sends the frame, and who takes it.
 struct LinkAddresses {
-  MacAddress source;
-  MacAddress destination;
+  MacAddress source{};
+  MacAddress destination{};
 };
 
 // Ethernet, IP (the family is that of path.destination) and UDP headers of a packet with so many
@@ -136,16 +136,16 @@ inline constexpr std::size_t kNetworkDropCount = 7;
 [[nodiscard]] std::string_view name(NetworkDrop drop);
 
 struct NetworkView {
-  LinkAddresses link;
-  Gid source;
-  Gid destination;
+  LinkAddresses link{};
+  Gid source{};
+  Gid destination{};
   std::uint32_t flow_label = 0;
   std::uint16_t udp_source_port = 0;
   std::uint8_t traffic_class = 0;
   std::uint8_t hop_limit = 0;
-  ConstBytes ip_header;  // for icrc_start
-  ConstBytes udp_header;
-  ConstBytes udp_payload;  // BTH to ICRC, both included
+  ConstBytes ip_header{};  // for icrc_start
+  ConstBytes udp_header{};
+  ConstBytes udp_payload{};  // BTH to ICRC, both included
 };
 
 // `frame` starts with the Ethernet header; one VLAN tag is skipped; what stands behind the IP

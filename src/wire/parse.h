@@ -57,17 +57,17 @@ constexpr std::string_view name(DropReason reason) {
 struct PacketView {
   const OpcodeInfo* opcode = nullptr;
   const RxPacket* packet = nullptr;  // for the addresses
-  ConstBytes payload;                // without pad
+  ConstBytes payload{};              // without pad
   std::uint16_t packet_count = 1;    // of the run that this is; bth.psn is that of its first packet
-  Bth bth;
+  Bth bth{};
   // Meaningful where `opcode` says so.
-  Deth deth;
-  Reth reth;
-  AtomicEth atomic_eth;
-  Aeth aeth;
-  AtomicAckEth atomic_ack_eth;
-  Immediate immediate;
-  Ieth ieth;
+  Deth deth{};
+  Reth reth{};
+  AtomicEth atomic_eth{};
+  Aeth aeth{};
+  AtomicAckEth atomic_ack_eth{};
+  Immediate immediate{};
+  Ieth ieth{};
 };
 
 // Fills `view` from `packet`, whose bytes it keeps referring to. On any reason but kNone what

@@ -13,7 +13,7 @@ namespace uroce::wire {
 
 struct Reth {
   std::uint64_t virtual_address = 0;
-  RKey rkey;
+  RKey rkey{};
   std::uint32_t dma_bytes = 0;  // of the whole message
   friend constexpr bool operator==(const Reth&, const Reth&) = default;
 };
