@@ -44,6 +44,7 @@ struct DatapathCounters {
   std::uint64_t tx_errors = 0;  // accepted, then lost by the system underneath
   std::uint64_t tx_refused = 0;
   std::uint64_t wakeups_sent = 0;
+  std::uint64_t rx_misdelivered = 0;  // for another process's QP, and could not be passed on
 };
 
 class Datapath {
@@ -80,6 +81,11 @@ class Datapath {
   [[nodiscard]] virtual bool arm_wakeup() = 0;
   // After sleeping, or instead of it: arrivals need not wake anyone.
   virtual void disarm_wakeup() = 0;
+
+  // The peer's process lives and could run, but has not read what was sent to it: a time-out now
+  // says nothing about the connection and must not use up a retry. Never of a process that is
+  // stopped (SIGSTOP, a debugger) or dead. Asked when a timer has run out, not per packet.
+  [[nodiscard]] virtual bool peer_stalled(const Path& /*path*/) { return false; }
 
   // In a forked child: closes every descriptor and lock without disturbing the parent's. Nothing
   // but the destructor is called afterwards.

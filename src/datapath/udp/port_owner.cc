@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "datapath/udp/port_owner.h"
+
+#include <dirent.h>
+#include <pwd.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <sstream>
+
+namespace uroce::datapath::udp {
+namespace {
+
+struct Holder {
+  unsigned uid = 0;
+  std::uint64_t inode = 0;  // 0: a socket without a file, so the kernel's own
+};
+
+// A line of /proc/net/udp{,6}: "sl: local:port remote:port st tx:rx tr:when retrnsmt uid timeout
+// inode ...".
+std::optional<Holder> parse_line(const std::string& line, std::uint16_t port) {
+  std::istringstream fields(line);
+  std::string slot, local, remote, state, queues, timer, retransmits, uid, timeout, inode;
+  fields >> slot >> local >> remote >> state >> queues >> timer >> retransmits >> uid >> timeout >>
+      inode;
+  const std::size_t colon = local.rfind(':');
+  if (!fields || colon == std::string::npos) return std::nullopt;
+  if (std::strtoul(local.c_str() + colon + 1, nullptr, 16) != port) return std::nullopt;
+  return Holder{static_cast<unsigned>(std::strtoul(uid.c_str(), nullptr, 10)),
+                std::strtoull(inode.c_str(), nullptr, 10)};
+}
+
+std::optional<Holder> find_holder(std::uint16_t port) {
+  for (const char* table : {"/proc/net/udp", "/proc/net/udp6"}) {
+    std::ifstream file(table);
+    for (std::string line; std::getline(file, line);) {
+      if (const auto holder = parse_line(line, port)) return holder;
+    }
+  }
+  return std::nullopt;
+}
+
+bool holds_socket(const std::filesystem::path& process, const std::string& wanted) {
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(process / "fd", ignored)) {
+    if (std::filesystem::read_symlink(entry.path(), ignored) == wanted) return true;
+  }
+  return false;
+}
+
+// Sees the descriptors of own processes only, unless root.
+std::string find_process(std::uint64_t inode) {
+  const std::string wanted = "socket:[" + std::to_string(inode) + "]";
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", ignored)) {
+    const std::string pid = entry.path().filename();
+    if (pid.find_first_not_of("0123456789") != std::string::npos) continue;
+    if (!holds_socket(entry.path(), wanted)) continue;
+    std::string command;
+    std::getline(std::ifstream(entry.path() / "comm"), command);
+    return "pid " + pid + " (" + command + ")";
+  }
+  return {};
+}
+
+std::string user_name(unsigned uid) {
+  passwd entry{};
+  passwd* found = nullptr;
+  std::array<char, 1024> buffer{};
+  getpwuid_r(uid, &entry, buffer.data(), buffer.size(), &found);
+  return found == nullptr ? std::string() : " (" + std::string(found->pw_name) + ")";
+}
+
+}  // namespace
+
+std::string describe_port_owner(std::uint16_t port) {
+  const auto holder = find_holder(port);
+  if (!holder) return {};
+  if (holder->inode == 0) return "the kernel itself (rxe, or another tunnel)";
+  std::string text = "uid " + std::to_string(holder->uid) + user_name(holder->uid);
+  if (const std::string process = find_process(holder->inode); !process.empty()) {
+    text += ", " + process;
+  }
+  return text;
+}
+
+std::string explain_bind_failure(std::uint16_t port, int error) {
+  std::string text = "cannot bind UDP port " + std::to_string(port) + ": ";
+  if (error != EADDRINUSE) return text + std::strerror(error);
+  const std::string owner = describe_port_owner(port);
+  return text + "it belongs to " + (owner.empty() ? "another socket" : owner) +
+         "; only processes of one user can share it (this one is uid " + std::to_string(geteuid()) +
+         ")";
+}
+
+}  // namespace uroce::datapath::udp

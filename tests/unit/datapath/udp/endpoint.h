@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// UDP datapaths on loopback, each an engine of its own in a directory of its own, and the frames
+// they send each other.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "datapath/directory/directory.h"
+#include "datapath/udp/udp_datapath.h"
+#include "wire/build.h"
+#include "wire/network.h"
+#include "wire/parse.h"
+
+namespace uroce::datapath::test {
+
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string pattern = std::filesystem::temp_directory_path() / "uroce-udp-XXXXXX";
+    path_ = mkdtemp(pattern.data());
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// A port of this process's own, so that tests may run beside each other and beside real users.
+inline std::uint16_t test_port() {
+  return static_cast<std::uint16_t>(10'000 + static_cast<unsigned>(getpid()) % 20'000);
+}
+
+inline Gid ipv4_loopback() { return wire::gid_of_ipv4(0x7f00'0001); }
+inline Gid ipv6_loopback() {
+  Gid gid;
+  gid.bytes[15] = 1;
+  return gid;
+}
+
+// An engine with one block of QPNs and a UDP datapath.
+struct Endpoint {
+  std::unique_ptr<Directory> directory;
+  std::uint32_t block = 0;
+  std::unique_ptr<UdpDatapath> link;
+
+  Endpoint() = default;
+  explicit Endpoint(const std::string& folder, UdpOptions options = {.port = test_port()}) {
+    auto joined = Directory::join({.folder = folder, .device = "uroce0"});
+    if (!joined) throw std::runtime_error(joined.error().message);
+    directory = std::move(*joined);
+    block = directory->claim_block().value();
+    auto created = UdpDatapath::create(*directory, options);
+    if (!created) throw std::runtime_error(created.error().message);
+    link = std::move(*created);
+  }
+
+  [[nodiscard]] Qpn qpn(std::uint32_t i = 1) const { return {block * kQpnsPerBlock + i}; }
+
+  Path path_to(Gid destination, Gid source) const {
+    Path path;
+    path.source = source;
+    path.destination = destination;
+    EXPECT_EQ(link->open_path(path, {}), 0);
+    return path;
+  }
+};
+
+inline std::vector<std::byte> pattern(std::size_t bytes) {
+  std::vector<std::byte> data(bytes);
+  std::uint32_t state = 1;
+  for (std::byte& byte : data) byte = static_cast<std::byte>((state = state * 69'069 + 1) >> 24);
+  return data;
+}
+
+// A run of WRITE packets; `gather` must outlive the frame.
+struct WriteRun {
+  wire::Opcode opcode = wire::Opcode::kRcWriteOnly;
+  std::uint32_t payload_bytes = 0;
+  std::uint16_t path_mtu = 1024;
+  Psn psn{100};
+};
+
+inline TxFrame make_frame(const Path& path, Qpn destination, const WriteRun& run,
+                          const ConstBytes& gather) {
+  TxFrame frame;
+  frame.path = &path;
+  frame.segment_bytes = run.path_mtu;
+  frame.payload_bytes = run.payload_bytes;
+  frame.packet_count = static_cast<std::uint16_t>(
+      std::max<std::uint32_t>((run.payload_bytes + run.path_mtu - 1) / run.path_mtu, 1));
+  frame.gather = &gather;
+  frame.gather_count = 1;
+  const wire::Bth bth = {.opcode = run.opcode, .destination = destination, .psn = run.psn};
+  const wire::Reth reth = {.virtual_address = 0x1000, .rkey = {7}, .dma_bytes = run.payload_bytes};
+  const wire::OpcodeInfo& info = wire::opcode_info(run.opcode);
+  if (info.reth && info.immediate) {
+    wire::build(frame, bth, reth, wire::Immediate{0xabcd});
+  } else if (info.reth) {
+    wire::build(frame, bth, reth);
+  } else if (info.immediate) {
+    wire::build(frame, bth, wire::Immediate{0xabcd});
+  } else if (info.aeth) {
+    wire::build(frame, bth, wire::Aeth{});
+  } else {
+    wire::build(frame, bth);
+  }
+  return frame;
+}
+
+// A received packet, copied.
+struct Arrival {
+  std::vector<std::byte> bytes;
+  Gid source;
+  Gid destination;
+  std::uint8_t hop_limit = 0;
+  std::uint8_t traffic_class = 0;
+
+  [[nodiscard]] wire::PacketView parsed() const {
+    RxPacket packet;
+    packet.bytes = bytes;
+    wire::PacketView view;
+    EXPECT_EQ(wire::parse(packet, view), wire::DropReason::kNone);
+    return view;
+  }
+};
+
+// Receives until there are `count`, or nothing came for a second.
+inline std::vector<Arrival> receive(Datapath& link, std::size_t count) {
+  std::vector<Arrival> arrivals;
+  std::array<RxPacket, 32> packets;
+  while (arrivals.size() < count) {
+    const std::size_t n = link.rx_burst(packets);
+    for (std::size_t i = 0; i < n; ++i) {
+      const RxPacket& packet = packets[i];
+      arrivals.push_back({{packet.bytes.begin(), packet.bytes.end()},
+                          *packet.source,
+                          *packet.destination,
+                          packet.hop_limit,
+                          packet.traffic_class});
+    }
+    pollfd ready = {link.wakeup_descriptor(), POLLIN, 0};
+    if (n == 0 && poll(&ready, 1, 1'000) == 0) break;
+  }
+  return arrivals;
+}
+
+inline std::vector<std::byte> payload_of(const std::vector<Arrival>& arrivals) {
+  std::vector<std::byte> all;
+  for (const Arrival& arrival : arrivals) {
+    const auto payload = arrival.parsed().payload;
+    all.insert(all.end(), payload.begin(), payload.end());
+  }
+  return all;
+}
+
+}  // namespace uroce::datapath::test
