@@ -11,6 +11,27 @@ UROCE_INTERPOSE(opendir, DIR*, (const char* path)) {
   return redirect(path, [](const char* place) { return next().opendir(place); });
 }
 
+namespace {
+
+// The tree's entry for a node is a plain file, and says so in listings; programs that care (find
+// -type c) are made to look at the node itself. Any file system may leave the type open.
+template <typename Entry>
+Entry* hide_type(Entry* entry) {
+  if (entry != nullptr && entry->d_type == DT_REG && tree_is_set() && entry->d_name[0] == 'u' &&
+      mentions_rdma(entry->d_name)) {
+    entry->d_type = DT_UNKNOWN;
+  }
+  return entry;
+}
+
+}  // namespace
+
+UROCE_INTERPOSE(readdir, dirent*, (DIR * folder)) { return hide_type(next().readdir(folder)); }
+
+UROCE_INTERPOSE(readdir64, dirent64*, (DIR * folder)) {
+  return hide_type(next().readdir64(folder));
+}
+
 UROCE_INTERPOSE(scandir, int,
                 (const char* path, dirent*** entries, Filter filter, Compare compare)) {
   return redirect(

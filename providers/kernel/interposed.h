@@ -83,6 +83,8 @@ using GlobError = int (*)(const char*, int);
   FUNCTION(listxattr, ssize_t, (const char*, char*, size_t))                                       \
   FUNCTION(llistxattr, ssize_t, (const char*, char*, size_t))                                      \
   FUNCTION(opendir, DIR*, (const char*))                                                           \
+  FUNCTION(readdir, dirent*, (DIR*))                                                               \
+  FUNCTION(readdir64, dirent64*, (DIR*))                                                           \
   FUNCTION(scandir, int, (const char*, dirent***, Filter, Compare))                                \
   FUNCTION(scandir64, int, (const char*, dirent64***, Filter64, Compare64))                        \
   FUNCTION(scandirat, int, (int, const char*, dirent***, Filter, Compare))                         \

@@ -17,11 +17,12 @@ constexpr NodeKind kNodeKinds[] = {
 
 }  // namespace
 
+bool is_in_node_folder(std::string_view path) {
+  return path.starts_with(kNodeFolder) && path.size() > kNodeFolder.size() + 1;
+}
+
 const NodeKind* find_node_kind(std::string_view path) {
-  if (!path.starts_with(kNodeFolder)) return nullptr;
-  path.remove_prefix(kNodeFolder.size());
-  if (!path.starts_with('/')) return nullptr;
-  path.remove_prefix(1);
+  path.remove_prefix(kNodeFolder.size() + 1);
   for (const NodeKind& kind : kNodeKinds) {
     if (path.starts_with(kind.name)) return &kind;
   }

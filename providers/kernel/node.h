@@ -31,7 +31,9 @@ struct NodeKind {
   ssize_t (*execute)(const void* command, std::size_t bytes);
 };
 
-// The row for a plain path, or null.
+bool is_in_node_folder(std::string_view path);
+
+// The row for a plain path in the folder, or null.
 const NodeKind* find_node_kind(std::string_view path);
 
 // This process, or the one that it was forked from, has looked at an emulated node.

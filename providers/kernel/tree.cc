@@ -2,6 +2,7 @@
 #include "tree.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -49,7 +50,6 @@ class PlainPath {
   }
 
   std::string_view view() const { return {text_, bytes_}; }
-  bool goes_up() const { return goes_up_; }
   // Some `..` was taken at or below a root, so the text may lead through what only the tree has.
   bool goes_up_from_root() const { return goes_up_from_root_; }
 
@@ -68,7 +68,6 @@ class PlainPath {
   }
 
   void go_up() {
-    goes_up_ = true;
     goes_up_from_root_ |= is_answered(view());
     while (bytes_ > 0 && text_[--bytes_] != '/') {
     }
@@ -76,7 +75,6 @@ class PlainPath {
 
   char text_[PATH_MAX];
   std::size_t bytes_ = 0;
-  bool goes_up_ = false;
   bool goes_up_from_root_ = false;
 };
 
@@ -114,17 +112,40 @@ bool find_plain(std::string_view text, const PlainPath& plain, Want want, char (
   if (!is_answered(path)) return plain.goes_up_from_root() && join(path, "", place);
 
   Stat status;
-  const bool as_written =
-      plain.goes_up() && text.starts_with('/') && is_in_tree(text, place, status);
+  const bool as_written = text.starts_with('/') && is_in_tree(text, place, status);
   if (!as_written && !is_in_tree(path, place, status)) return false;
 
+  if (!is_in_node_folder(path) || !S_ISREG(status.st_mode)) return true;
   const NodeKind* kind = find_node_kind(path);
-  if (kind == nullptr || !S_ISREG(status.st_mode)) return true;
+  if (kind == nullptr) return false;
   node_was_seen = true;
   return want == Want::kPlace || join(kind->stand_in, "", place);
 }
 
+bool starts_with(const char* text, const char* word) {
+  while (*word != '\0' && *text == *word) {
+    ++text;
+    ++word;
+  }
+  return *word == '\0';
+}
+
 }  // namespace
+
+bool mentions_rdma(const char* path) {
+  if (*path == '/') {
+    const char* first = path;
+    while (*first == '/') ++first;
+    if (*first != 's' && *first != 'd' && *first != '.') return false;  // neither /sys nor /dev
+  }
+  for (; *path != '\0'; ++path) {
+    const char c = *path;
+    if (c == 'i' && starts_with(path, "infiniband")) return true;
+    if (c == 'u' && starts_with(path, "uverbs")) return true;
+    if (c == 'r' && starts_with(path, "rdma_cm")) return true;
+  }
+  return false;
+}
 
 // Reads the environment without getenv, which programs (bash is one) replace by their own. The
 // value is copied: programs that set their process title write over the environment's memory.

@@ -6,17 +6,16 @@
 // one entry per node. A path at or below a root of kRoots that exists in the tree is answered
 // from there; any other path is the real one. So devices that the host really has stay usable by
 // name, and they are in the listings, which come from the tree alone, when `uroce run` has put
-// symbolic links to them there. A node is emulated if its entry in the tree is a plain file; a
-// symbolic link is followed, to the real node.
+// symbolic links to them there. A node is emulated if its entry in the tree is a plain file and
+// node.h has its kind, otherwise a plain file there is not answered at all; a symbolic link is
+// followed, to the real node.
 //
 // Paths are compared after removing `//`, `.` and `..` by text; relative ones are completed from
-// the folder they start at, which may lie in the tree (its descriptor was opened through us). All
-// of this happens only for paths that mention RDMA at all, so others cost three searches.
+// the folder they start at, which may lie in the tree (its descriptor was opened through us).
 #pragma once
 
 #include <fcntl.h>
 #include <limits.h>
-#include <string.h>
 
 #include "interposed.h"
 
@@ -34,10 +33,10 @@ inline bool tree_is_set() {
   return tree_path[0] != '\0';
 }
 
+// A look at the text alone, so that other paths cost next to nothing.
+bool mentions_rdma(const char* path);
 inline bool may_be_in_tree(const char* path) {
-  return tree_is_set() && path != nullptr &&
-         (strstr(path, "infiniband") != nullptr || strstr(path, "uverbs") != nullptr ||
-          strstr(path, "rdma_cm") != nullptr);
+  return tree_is_set() && path != nullptr && mentions_rdma(path);
 }
 
 // Writes the path to use instead of `path` (relative to `folder`) to `place`, or returns false to

@@ -9,6 +9,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <string_view>
+
 #include "descriptor_path.h"
 #include "interposed.h"
 #include "tree.h"
@@ -48,13 +50,14 @@ int open_pipe_both_ways() {
   return channel;
 }
 
-// Where /proc is not mounted. The name is free again at once; two threads that meet on it retry.
+// Where /proc is not mounted. The name is the thread's own, and free again at once.
 int open_fifo_both_ways() {
   char path[PATH_MAX];
+  constexpr std::string_view kName = "/comp-channel.";
   const std::size_t bytes = strlen(tree_path);
-  constexpr char kName[] = "/comp-channel";
   memcpy(path, tree_path, bytes);
-  memcpy(path + bytes, kName, sizeof kName);
+  memcpy(path + bytes, kName.data(), kName.size());
+  write_decimal(static_cast<unsigned>(gettid()), path + bytes + kName.size());
   if (mkfifo(path, 0600) != 0) return -1;
   const int channel = next().open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
   const int saved_errno = errno;

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The emulated uverbs descriptor, and the contexts that the library's code runs in.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cctype>
+#include <ostream>
+
+#include "support.h"
+
+namespace uroce::kernel {
+namespace {
+
+constexpr char kNode[] = "/dev/infiniband/uverbs97";
+
+struct Row {
+  const char* scenario;
+  const char* answer;
+  const char* without_tree;  // null: not tried, or it depends on the host
+};
+
+constexpr Row kRows[] = {
+    {"comp-channel", "channel", "ENOENT"},
+    {"comp-channel of a duplicate", "channel", "ENOENT"},
+    {"comp-channel in a forked child", "channel", "ENOENT"},
+    {"comp-channel of a passed descriptor", "channel", nullptr},
+    {"look-alikes", "untouched", "ENOENT"},
+    {"bad addresses", "errors as without", "ENOENT"},
+    {"no descriptors left", "EMFILE", "ENOENT"},
+    {"errno", "kept", "ENOENT"},
+    {"ioctl", "ENOTTY", "ENOENT"},
+    {"netlink", "EPROTONOSUPPORT", nullptr},
+    {"signal handler", "works", nullptr},
+    {"vfork", "works", "failed"},
+    {"cancel", "cancelled", "cancelled"},
+    {"environment", "char 1:3", "ENOENT"},
+    {"early", "found", "missing"},
+};
+
+void PrintTo(const Row& row, std::ostream* stream) { *stream << row.scenario; }
+
+class Node : public testing::TestWithParam<Row> {};
+
+TEST_P(Node, BehavesAsTheKernels) {
+  const Tree tree;
+  const Outcome outcome = run({KERNEL_PROBE, GetParam().scenario, kNode}, preloaded(tree));
+  EXPECT_EQ(outcome.output, GetParam().answer);
+  EXPECT_EQ(outcome.exit_status, 0);
+}
+
+TEST(NodeWithoutATree, IsAbsent) {
+  for (const Row& row : kRows) {
+    if (row.without_tree == nullptr) continue;
+    EXPECT_EQ(run({KERNEL_PROBE, row.scenario, kNode}, preloaded()).output, row.without_tree)
+        << row.scenario;
+  }
+}
+
+std::string test_name(const testing::TestParamInfo<Row>& info) {
+  std::string name = info.param.scenario;
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return !std::isalnum(c); }, '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, Node, testing::ValuesIn(kRows), test_name);
+
+}  // namespace
+}  // namespace uroce::kernel
