@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "engine/links.h"
+
+#include <cerrno>
+#include <utility>
+
+#include "datapath/directory/directory.h"
+#include "datapath/dpdk_loader.h"
+#include "datapath/shm/shm_datapath.h"
+#include "datapath/udp/udp_datapath.h"
+#include "host/config.h"
+#include "host/device_tree.h"
+#include "host/host_identity.h"
+#include "host/runtime_dir.h"
+
+namespace uroce::engine {
+namespace {
+
+// The directory, as the source of QPN blocks; it outlives the links, which look QPNs up in it.
+class DirectoryBlocks final : public BlockSource {
+ public:
+  explicit DirectoryBlocks(std::unique_ptr<datapath::Directory> directory)
+      : directory_(std::move(directory)) {}
+
+  [[nodiscard]] datapath::Directory& directory() { return *directory_; }
+  std::optional<std::uint32_t> claim_block() override { return directory_->claim_block(); }
+  void release_block(std::uint32_t block) override { directory_->release_block(block); }
+  void abandon_in_child() override { directory_->abandon_in_child(); }
+
+ private:
+  std::unique_ptr<datapath::Directory> directory_;
+};
+
+Result<host::TreeDevice> find_device(const std::string& tree, const std::string& name) {
+  auto devices = host::read_device_tree(tree);
+  if (!devices) return devices.error();
+  for (host::TreeDevice& device : *devices) {
+    if (device.name == name) return std::move(device);
+  }
+  return Error{ENODEV, name + ": no such device in " + tree};
+}
+
+Result<std::unique_ptr<Datapath>> open_udp(datapath::Directory& directory,
+                                           const host::Config& config,
+                                           const host::TreeDevice& device,
+                                           const host::HostNetwork& network) {
+  const host::Interface* interface = network.find(device.netdev);
+  if (interface == nullptr) {
+    return Error{ENODEV, device.name + ": no interface " + device.netdev};
+  }
+  auto link = datapath::UdpDatapath::create(
+      directory, {.interface = interface->name,
+                  .interface_mtu = interface->mtu_bytes,
+                  .port = config.udp_port,
+                  .verify_icrc = config.verify_icrc,
+                  .bits_per_second = std::uint64_t{interface->megabits_per_second} * 1'000'000});
+  if (!link) return link.error();
+  return std::unique_ptr<Datapath>(std::move(*link));
+}
+
+Result<std::unique_ptr<Datapath>> open_dpdk_port(const host::Config& config) {
+  datapath::DpdkOptions options{
+      .spec = config.uplink.dpdk_spec, .addresses = {}, .verify_icrc = config.verify_icrc};
+  for (const host::PrefixAddress& address : config.addresses) {
+    options.addresses.push_back({address.gid, address.prefix_length});
+  }
+  auto port = datapath::open_dpdk(options);
+  if (!port) return port.error();
+  return std::move(port->datapath);
+}
+
+Result<std::unique_ptr<Datapath>> open_uplink(datapath::Directory& directory,
+                                              const host::Config& config,
+                                              const host::TreeDevice& device,
+                                              const host::HostNetwork& network) {
+  switch (config.uplink.kind) {
+    case host::UplinkKind::kUdp: return open_udp(directory, config, device, network);
+    case host::UplinkKind::kDpdk: return open_dpdk_port(config);
+    case host::UplinkKind::kNone: break;
+  }
+  return std::unique_ptr<Datapath>();
+}
+
+}  // namespace
+
+Result<EngineParts> make_parts(const std::string& device, const host::Environment& environment) {
+  const std::string tree(host::variable(environment, "UROCE_TREE"));
+  if (tree.empty()) return Error{ENODEV, "UROCE_TREE is not set: start with `uroce run`"};
+  auto config = host::config_from(environment);
+  if (!config) return config.error();
+  auto found = find_device(tree, device);
+  if (!found) return found.error();
+  auto network = host::read_host_network();
+  if (!network) return network.error();
+  auto folder = host::open_runtime_directory(environment,
+                                             host::read_host_identity().network_namespace);
+  if (!folder) return folder.error();
+  auto directory = datapath::Directory::join({.folder = folder->network_path, .device = device});
+  if (!directory) return directory.error();
+
+  EngineParts parts;
+  auto blocks = std::make_unique<DirectoryBlocks>(std::move(*directory));
+  if (config->local) {
+    auto local = datapath::ShmDatapath::create(blocks->directory(), {});
+    if (!local) return local.error();
+    parts.links[transport::kLocalLink] = std::move(*local);
+  }
+  auto uplink = open_uplink(blocks->directory(), *config, *found, *network);
+  if (!uplink) return uplink.error();
+  parts.links[transport::kUplink] = std::move(*uplink);
+  parts.blocks = std::move(blocks);
+  parts.port = std::make_unique<Port>(tree, std::move(*found), *network);
+  return parts;
+}
+
+}  // namespace uroce::engine

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "engine/placement.h"
+
+#include <cerrno>
+
+namespace uroce::engine {
+
+int open_on_some_link(const Links& links, bool destination_is_own, Path& path, Qpn destination,
+                      std::uint8_t& link) {
+  Datapath* local = links[transport::kLocalLink].get();
+  if (local != nullptr && destination_is_own) {
+    link = transport::kLocalLink;
+    const int failure = local->open_path(path, destination);
+    // Nobody here has this QP: a stack other than ours may, behind the same address.
+    if (failure != EHOSTUNREACH) return failure;
+  }
+  Datapath* uplink = links[transport::kUplink].get();
+  if (uplink == nullptr) return ENETUNREACH;
+  link = transport::kUplink;
+  return uplink->open_path(path, destination);
+}
+
+}  // namespace uroce::engine

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Which link carries a connection: shared memory if the destination is an address of this host and
+// a process here owns the QP; else the uplink. Decided once, when the path is opened, from both
+// ends' own view: nothing breaks if they differ, since a packet finds its QP by number.
+#pragma once
+
+#include <array>
+#include <memory>
+
+#include "transport/hca.h"
+#include "uroce/datapath.h"
+
+namespace uroce::engine {
+
+using Links = std::array<std::unique_ptr<Datapath>, transport::kLinkCount>;
+
+// Opens `path` and sets `link`. 0, or an errno: ENETUNREACH where no link leads there, else what
+// the link said.
+[[nodiscard]] int open_on_some_link(const Links& links, bool destination_is_own, Path& path,
+                                    Qpn destination, std::uint8_t& link);
+
+}  // namespace uroce::engine

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "engine/port.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "host/device_tree.h"
+
+namespace uroce::engine {
+namespace {
+
+bool is_loopback(const Gid& address) { return address.is_ipv4() && address.bytes[12] == 127; }
+
+}  // namespace
+
+Port::Port(std::string tree, host::TreeDevice device, const host::HostNetwork& network)
+    : tree_(std::move(tree)), device_(std::move(device)) {
+  snapshot_ = snapshot_of(network, device_.gids);
+  if (tree_.empty()) return;
+  if (auto monitor = host::AddressMonitor::open()) monitor_.emplace(std::move(*monitor));
+  if (auto hold = host::hold_device_tree(tree_)) hold_.emplace(std::move(*hold));
+}
+
+Port::Snapshot Port::snapshot_of(const host::HostNetwork& network, host::GidTable gids) const {
+  Snapshot s{.gids = gids, .own_addresses = {}, .facts = {}};
+  for (const host::Interface& interface : network.interfaces) {
+    for (const host::InterfaceAddress& address : interface.addresses) {
+      s.own_addresses.push_back(address.address.gid);
+    }
+  }
+  for (const Gid& gid : gids.slots()) {
+    if (!gid.is_zero()) s.own_addresses.push_back(gid);
+  }
+  const host::Interface* interface = network.find(device_.netdev);
+  if (interface != nullptr) {
+    s.facts = {.active = interface->up && interface->running,
+               .mtu_bytes = interface->mtu_bytes,
+               .bits_per_second = std::uint64_t{interface->megabits_per_second} * 1'000'000};
+  } else if (device_.netdev.empty()) {
+    s.facts.active = true;  // a port of its own, up as long as the program runs
+  }
+  return s;
+}
+
+PortFacts Port::facts() const {
+  const std::lock_guard guard(mutex_);
+  return snapshot_.facts;
+}
+
+std::optional<Gid> Port::gid(std::size_t index) const {
+  const std::lock_guard guard(mutex_);
+  const auto slots = snapshot_.gids.slots();
+  if (index >= slots.size() || slots[index].is_zero()) return std::nullopt;
+  return slots[index];
+}
+
+bool Port::is_own_address(const Gid& address) const {
+  if (is_loopback(address)) return true;
+  const std::lock_guard guard(mutex_);
+  return std::ranges::find(snapshot_.own_addresses, address) != snapshot_.own_addresses.end();
+}
+
+int Port::change_descriptor() const { return monitor_ ? monitor_->descriptor() : -1; }
+
+host::GidTable Port::read_gids() const {
+  if (auto devices = host::read_device_tree(tree_)) {
+    for (const host::TreeDevice& device : *devices) {
+      if (device.name == device_.name) return device.gids;
+    }
+  }
+  const std::lock_guard guard(mutex_);
+  return snapshot_.gids;
+}
+
+std::vector<PortEvent> Port::refresh() {
+  if (!monitor_ || !monitor_->drain()) return {};
+  auto network = host::read_host_network();
+  if (!network) return {};
+  // Another process may have written the files already, so what counts is what they say now.
+  static_cast<void>(host::update_gids(tree_, *network));
+  Snapshot now = snapshot_of(*network, read_gids());
+  std::vector<PortEvent> events;
+  const std::lock_guard guard(mutex_);
+  if (!(now.gids == snapshot_.gids)) events.push_back(PortEvent::kGidChange);
+  if (now.facts.active != snapshot_.facts.active) {
+    events.push_back(now.facts.active ? PortEvent::kActive : PortEvent::kError);
+  }
+  std::swap(snapshot_, now);
+  return events;
+}
+
+void Port::abandon_in_child() {
+  monitor_.reset();
+  hold_.reset();
+}
+
+}  // namespace uroce::engine

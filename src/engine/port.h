@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The one port of a device as it is now: its GID table, its state, and which addresses belong to
+// this host. Read by verbs, brought up to date by the helper thread when the kernel says that links
+// or addresses have changed. Any thread may call.
+//
+// The files of the device tree are the one truth about which index an address has, because
+// ibv_query_gid reads them; this is a copy.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "host/address_monitor.h"
+#include "host/device_files.h"
+#include "host/gid_table.h"
+#include "host/interfaces.h"
+#include "uroce/ids.h"
+
+namespace uroce::engine {
+
+// As ibv_event_type.
+enum class PortEvent : std::uint8_t { kActive = 9, kError = 10, kGidChange = 18 };
+
+struct PortFacts {
+  bool active = false;
+  std::uint32_t mtu_bytes = 0;
+  std::uint64_t bits_per_second = 0;  // 0: not known
+};
+
+class Port {
+ public:
+  // `tree` may be empty: then nothing ever changes (tests).
+  Port(std::string tree, host::TreeDevice device, const host::HostNetwork& network);
+
+  [[nodiscard]] const host::TreeDevice& device() const { return device_; }
+  [[nodiscard]] PortFacts facts() const;
+  // Nothing behind the table's end and for an empty slot.
+  [[nodiscard]] std::optional<Gid> gid(std::size_t index) const;
+  // An address of this host, in this network namespace, whichever interface has it.
+  [[nodiscard]] bool is_own_address(const Gid& address) const;
+
+  // -1 when there is nothing to be heard.
+  [[nodiscard]] int change_descriptor() const;
+  // What has changed since the last time; reads the kernel's tables.
+  [[nodiscard]] std::vector<PortEvent> refresh();
+
+  void abandon_in_child();
+
+ private:
+  struct Snapshot {
+    host::GidTable gids;
+    std::vector<Gid> own_addresses;
+    PortFacts facts;
+  };
+  [[nodiscard]] Snapshot snapshot_of(const host::HostNetwork& network, host::GidTable gids) const;
+  [[nodiscard]] host::GidTable read_gids() const;
+
+  std::string tree_;
+  host::TreeDevice device_;
+  std::optional<host::AddressMonitor> monitor_;
+  std::optional<host::Descriptor> hold_;
+  mutable std::mutex mutex_;
+  Snapshot snapshot_;
+};
+
+}  // namespace uroce::engine
