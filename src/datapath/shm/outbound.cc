@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "datapath/shm/outbound.h"
+
+#include <sys/random.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "datapath/directory/process_state.h"
+
+namespace uroce::datapath::shm {
+namespace {
+
+constexpr Duration kLongestPause = milliseconds(100);
+constexpr Duration kStuckForLong = milliseconds(1);  // from here on: does it live at all?
+constexpr Duration kStallKnownFor = milliseconds(2);
+
+}  // namespace
+
+int Outbound::open(SlotHandle peer, std::uint32_t ring_bytes) {
+  PeerSocket socket;
+  if (!directory_.is_alive(peer) || socket.connect(directory_.socket_path(peer, "shm")) != 0) {
+    return EHOSTUNREACH;
+  }
+  if (::getrandom(&key_, sizeof key_, 0) != sizeof key_) return errno;
+  Result<RingMemory> memory = RingMemory::make(ring_bytes);
+  if (!memory) return memory.error().code;
+  peer_ = peer;
+  socket_ = std::move(socket);
+  memory_ = std::move(*memory);
+  writer_ = RingWriter(memory_.control(), memory_.data(), ring_bytes, key_);
+  sleeper_ = Sleeper(directory_.mailbox(peer.index), peer.generation);
+  is_offered_ = is_gone_ = is_stalled_ = false;
+  head_seen_ = woken_for_ = 0;
+  const int error = offer();
+  if (error == 0 || error == EAGAIN) return 0;
+  close();
+  return error == ECONNREFUSED ? EHOSTUNREACH : error;
+}
+
+void Outbound::close() {
+  memory_ = RingMemory();
+  socket_.close();
+}
+
+int Outbound::offer() {
+  const RingOffer offer{.from = directory_.own_slot(),
+                        .to = peer_,
+                        .key = key_,
+                        .data_bytes = memory_.data_bytes()};
+  const int error = socket_.offer(offer, memory_.descriptor());
+  if (error == 0) {
+    is_offered_ = true;
+    memory_.close_descriptor();
+    directory_.mailbox(peer_.index).bell.fetch_add(1, std::memory_order_release);
+  }
+  return error;
+}
+
+bool Outbound::wake_if_asleep() {
+  if (!sleeper_.must_be_woken()) return false;
+  woken_for_ = writer_.tail();
+  socket_.wake();
+  return true;
+}
+
+Outbound::Watched Outbound::watch(Instant now) {
+  now_ = now;
+  if (next_look_ == Instant{}) {
+    pause_ = wake_after_;
+    next_look_ = now + pause_;
+  }
+  if (now < next_look_ && !is_gone_) return {.is_unread = true};
+  const std::uint64_t head = writer_.refresh_head();
+  if (is_gone_ || head == writer_.tail()) {
+    is_watched_ = false;
+    return {};
+  }
+  const bool is_stuck = head == head_seen_;
+  head_seen_ = head;
+  if (is_stuck) {
+    if (pause_ >= kStuckForLong) look_whether_alive();
+    wake_anyway();
+  }
+  pause_ = is_stuck ? std::min(pause_ * 2, kLongestPause) : wake_after_;
+  next_look_ = now + pause_;
+  return {.is_unread = true, .has_woken = is_stuck};
+}
+
+void Outbound::wake_anyway() {
+  if (!is_offered_) (void)offer();
+  woken_for_ = writer_.tail();
+  directory_.mailbox(peer_.index).bell.fetch_add(1, std::memory_order_release);
+  socket_.wake();
+}
+
+// A ring that the peer has refused counts as a dead peer: nothing will be read from it again.
+void Outbound::look_whether_alive() {
+  is_gone_ = writer_.is_refused() || !directory_.is_alive(peer_);
+  if (is_gone_) directory_.sweep();
+}
+
+bool Outbound::wake_if_unread() {
+  if (is_gone_ || woken_for_ == writer_.tail()) return false;
+  if (writer_.refresh_head() == writer_.tail()) return false;
+  wake_anyway();
+  return true;
+}
+
+bool Outbound::is_stalled() {
+  if (is_gone_ || writer_.refresh_head() == writer_.tail()) return false;
+  if (now_ >= stall_known_until_) {
+    is_stalled_ = find_out_whether_stalled();
+    stall_known_until_ = now_ + kStallKnownFor;
+  }
+  return is_stalled_;
+}
+
+// A stopped process is not stalled: nothing says that it will ever go on, so its peers' retries
+// count. What /proc does not show (another PID namespace) is taken to run, since its lock is held.
+bool Outbound::find_out_whether_stalled() {
+  look_whether_alive();
+  if (is_gone_) return false;
+  const auto info = directory_.info(peer_);
+  if (!info) return false;
+  const auto state = read_process_state(info->pid);
+  const bool is_it = state && state->start_time == info->start_time;
+  return !is_it || !state->is_stopped();
+}
+
+}  // namespace uroce::datapath::shm

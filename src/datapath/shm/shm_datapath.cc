@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "datapath/shm/shm_datapath.h"
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+
+namespace uroce::datapath {
+
+using shm::Inbound;
+using shm::Outbound;
+
+Result<std::unique_ptr<ShmDatapath>> ShmDatapath::create(Directory& directory,
+                                                         const ShmOptions& options) {
+  if (!std::has_single_bit(options.ring_bytes) ||
+      options.ring_bytes / 4 < options.max_run_bytes) {
+    return Error{EINVAL, "shm: ring_bytes must be a power of two, 4 runs or more"};
+  }
+  Result<shm::ControlSocket> control = shm::ControlSocket::open(directory);
+  if (!control) return control.error();
+  return std::unique_ptr<ShmDatapath>(
+      new ShmDatapath(directory, options, std::move(*control)));
+}
+
+ShmDatapath::ShmDatapath(Directory& directory, const ShmOptions& options,
+                         shm::ControlSocket control)
+    : directory_(directory),
+      options_(options),
+      control_(std::move(control)),
+      mailbox_(directory.mailbox(directory.own_slot().index)),
+      sleep_(mailbox_, directory.own_slot().generation) {
+  constexpr std::uint32_t kSmallestPathMtu = 256;
+  capabilities_ = {.name = "shm",
+                   .max_path_mtu = 4096,
+                   .max_run_packets =
+                       static_cast<std::uint16_t>(options.max_run_bytes / kSmallestPathMtu),
+                   .max_run_bytes = options.max_run_bytes,
+                   .trusted_memory = true};
+  outbound_.reserve(kSlotCount);
+  inbound_.reserve(kSlotCount);
+  touched_.reserve(kSlotCount);
+  watched_.reserve(kSlotCount);
+  lent_.reserve(kRingsPerPoll);
+  bell_seen_ = mailbox_.bell.load(std::memory_order_acquire) - 1;  // look once in any case
+}
+
+ShmDatapath::~ShmDatapath() = default;
+
+// ---- paths ----
+
+int ShmDatapath::open_path(Path& path, Qpn destination) {
+  const auto peer = directory_.owner(destination);
+  if (!peer) return EHOSTUNREACH;
+  Outbound* to = find_open(*peer);
+  if (to == nullptr) {
+    to = &closed_outbound();
+    if (const int error = to->open(*peer, options_.ring_bytes); error != 0) return error;
+  }
+  ++to->path_count;
+  const auto at = std::find_if(outbound_.begin(), outbound_.end(),
+                               [to](const auto& one) { return one.get() == to; });
+  path.route = static_cast<std::uint32_t>(at - outbound_.begin()) + 1;
+  return 0;
+}
+
+// The ring stays: connections between two engines come and go.
+void ShmDatapath::close_path(Path& path) {
+  if (Outbound* to = outbound_of(path); to != nullptr && to->path_count > 0) --to->path_count;
+  path.route = 0;
+}
+
+Outbound* ShmDatapath::outbound_of(const Path& path) {
+  return path.route == 0 || path.route > outbound_.size() ? nullptr
+                                                          : outbound_[path.route - 1].get();
+}
+
+Outbound* ShmDatapath::find_open(SlotHandle peer) {
+  for (const auto& one : outbound_) {
+    if (one->is_open() && !one->is_gone() && one->peer() == peer) return one.get();
+  }
+  return nullptr;
+}
+
+Outbound& ShmDatapath::closed_outbound() {
+  for (const auto& one : outbound_) {
+    if (!one->is_open() && one->path_count == 0) return *one;
+  }
+  outbound_.push_back(std::make_unique<Outbound>(directory_, options_.wake_after));
+  return *outbound_.back();
+}
+
+// ---- sending ----
+
+std::size_t ShmDatapath::tx_burst(std::span<TxFrame> frames) {
+  ++burst_;
+  refused_now_ = 0;
+  for (TxFrame& frame : frames) send_one(frame);
+  for (Outbound* to : touched_) {
+    if (to->wake_if_asleep()) ++counters_.wakeups_sent;
+  }
+  touched_.clear();
+  counters_.tx_refused += refused_now_;
+  return refused_now_;
+}
+
+void ShmDatapath::send_one(TxFrame& frame) {
+  Outbound* to = outbound_of(*frame.path);
+  if (to == nullptr) {
+    counters_.tx_errors += frame.packet_count;
+    return;
+  }
+  if (to->touched_in_burst != burst_) touch(*to);
+  Outbound::Taken taken = Outbound::Taken::kRingIsFull;
+  if (to->refusing_in_burst != burst_) taken = to->send(frame);
+  switch (taken) {
+    case Outbound::Taken::kYes:
+      counters_.tx_packets += frame.packet_count;
+      counters_.tx_bytes += frame.header_bytes + frame.payload_bytes;
+      return;
+    case Outbound::Taken::kPeerIsGone:
+      counters_.tx_errors += frame.packet_count;
+      return;
+    case Outbound::Taken::kRingIsFull:
+      to->refusing_in_burst = burst_;
+      frame.refused = true;
+      ++refused_now_;
+      return;
+  }
+}
+
+void ShmDatapath::touch(Outbound& to) {
+  to.touched_in_burst = burst_;
+  to.check_presence();
+  if (to.is_gone()) return;
+  touched_.push_back(&to);
+  if (to.is_watched()) return;
+  to.begin_watch();
+  watched_.push_back(&to);
+}
+
+void ShmDatapath::on_turn(Instant now) {
+  std::size_t kept = 0;
+  for (Outbound* to : watched_) {
+    const Outbound::Watched watched = to->watch(now);
+    counters_.wakeups_sent += watched.has_woken ? 1 : 0;
+    if (watched.is_unread) watched_[kept++] = to;
+  }
+  watched_.resize(kept);
+  if (directory_.epoch() != epoch_seen_) let_go_of_the_gone();
+}
+
+bool ShmDatapath::peer_stalled(const Path& path) {
+  Outbound* to = outbound_of(path);
+  return to != nullptr && to->is_open() && to->is_stalled();
+}
+
+// ---- receiving ----
+
+std::size_t ShmDatapath::rx_burst(std::span<RxPacket> packets) {
+  release_lent();
+  if (mailbox_.bell.load(std::memory_order_acquire) != bell_seen_) take_offers();
+  packets = packets.first(std::min(packets.size(), kLargestBurst));
+  std::size_t filled = 0;
+  const std::size_t polled = std::min(inbound_.size(), kRingsPerPoll);
+  for (std::size_t i = 0; i < polled && filled < packets.size(); ++i) {
+    if (next_ring_ >= inbound_.size()) next_ring_ = 0;
+    Inbound& from = *inbound_[next_ring_++];
+    if (from.is_open() && from.has_news()) filled = read_ring(from, packets, filled);
+  }
+  return filled;
+}
+
+void ShmDatapath::release_lent() {
+  for (Inbound* from : lent_) {
+    from->reader().release();
+    from->is_lent = false;
+  }
+  lent_.clear();
+}
+
+std::size_t ShmDatapath::read_ring(Inbound& from, std::span<RxPacket> packets,
+                                   std::size_t filled) {
+  shm::Record record;
+  lent_.push_back(&from);
+  from.is_lent = true;
+  while (filled < packets.size()) {
+    const shm::RingReader::Found found = from.reader().next(record);
+    if (found == shm::RingReader::Found::kNonsense) ++counters_.rx_not_roce;
+    if (found != shm::RingReader::Found::kRecord) break;
+    hand_out(record, packets[filled], filled);
+    ++filled;
+  }
+  return filled;
+}
+
+void ShmDatapath::hand_out(const shm::Record& record, RxPacket& packet, std::size_t index) {
+  packet = {.bytes = record.headers,
+            .detached_payload = record.payload,
+            .payload_is_detached = true,
+            .packet_count = record.packet_count};
+  counters_.rx_packets += record.packet_count;
+  counters_.rx_bytes += record.headers.size() + record.payload.size();
+  if (record.addresses == nullptr) return;
+  shm::RecordAddresses& addresses = addresses_[index];
+  std::memcpy(&addresses, record.addresses, sizeof addresses);
+  packet.source = &addresses.source;
+  packet.destination = &addresses.destination;
+  packet.flow_label = addresses.flow_label;
+  packet.traffic_class = addresses.traffic_class;
+  packet.hop_limit = addresses.hop_limit;
+}
+
+void ShmDatapath::take_offers() {
+  bell_seen_ = mailbox_.bell.load(std::memory_order_acquire);
+  while (const auto received = control_.receive()) take(*received);
+}
+
+// An offer meant for a former user of our slot, or one that is no ring, is let go of: its maker
+// finds its ring unread for ever, and we are present under another generation.
+void ShmDatapath::take(const shm::ControlSocket::Received& received) {
+  auto place = std::find_if(inbound_.begin(), inbound_.end(),
+                            [](const auto& one) { return !one->is_open(); });
+  if (place == inbound_.end()) {
+    inbound_.push_back(std::make_unique<Inbound>());
+    place = inbound_.end() - 1;
+  }
+  if (!(*place)->open(received)) {
+    ++counters_.rx_not_roce;
+  } else if (received.offer.to != directory_.own_slot()) {
+    (*place)->close();
+  }
+}
+
+// What is in the ring of an engine that has left is delivered first; the epoch is looked at again
+// until all such rings are empty.
+void ShmDatapath::let_go_of_the_gone() {
+  const std::uint64_t epoch = directory_.epoch();
+  bool is_done = true;
+  for (const auto& from : inbound_) {
+    if (!from->is_open() || directory_.is_present(from->from())) continue;
+    if (from->has_news() || from->is_lent) {
+      is_done = false;
+    } else {
+      from->close();
+    }
+  }
+  for (const auto& to : outbound_) {
+    if (!to->is_open()) continue;
+    to->check_presence();
+    if (to->is_gone() && !to->is_watched()) to->close();
+  }
+  if (is_done) epoch_seen_ = epoch;
+}
+
+// ---- sleeping ----
+
+bool ShmDatapath::has_news() const {
+  if (mailbox_.bell.load(std::memory_order_acquire) != bell_seen_) return true;
+  return std::any_of(inbound_.begin(), inbound_.end(),
+                     [](const auto& from) { return from->is_open() && from->has_news(); });
+}
+
+bool ShmDatapath::arm_wakeup() {
+  for (Outbound* to : watched_) {
+    if (to->wake_if_unread()) ++counters_.wakeups_sent;
+  }
+  release_lent();
+  sleep_.fall_asleep();
+  return !has_news();
+}
+
+void ShmDatapath::disarm_wakeup() {
+  if (!sleep_.is_marked()) return;
+  sleep_.wake_up();
+  take_offers();
+}
+
+void ShmDatapath::abandon_in_child() {
+  control_.close();
+  outbound_.clear();
+  inbound_.clear();
+  touched_.clear();
+  watched_.clear();
+  lent_.clear();
+}
+
+}  // namespace uroce::datapath
