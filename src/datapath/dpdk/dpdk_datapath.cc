@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "datapath/dpdk/dpdk_datapath.h"
+
+#include <array>
+
+namespace uroce::datapath {
+namespace {
+
+constexpr std::uint16_t kMaxRunPackets = 32;
+
+}  // namespace
+
+DpdkDatapath::DpdkDatapath(Parts parts, const Limits& limits, ReceiveOptions receive)
+    : parts_(std::move(parts)),
+      capabilities_{.name = "dpdk",
+                    .max_path_mtu = limits.path_mtu,
+                    .max_run_packets = kMaxRunPackets,
+                    .max_run_bytes = std::uint32_t{limits.path_mtu} * kMaxRunPackets,
+                    .peer_window_bytes = limits.window_bytes,
+                    .trusted_memory = false,
+                    .bits_per_second = parts_.port->bits_per_second()},
+      transmitter_(*parts_.port, *parts_.resolver, limits.path_mtu, counters_),
+      receiver_(*parts_.port, *parts_.resolver, transmitter_, std::move(receive), counters_) {}
+
+// Buffers go back before the port that they belong to is closed.
+DpdkDatapath::~DpdkDatapath() {
+  if (abandoned_) return;
+  receiver_.clear();
+  transmitter_.clear();
+}
+
+int DpdkDatapath::open_path(Path& path, Qpn) {
+  const int error = parts_.resolver->open_path(path);
+  if (error == 0) ask_neighbours();
+  return error;
+}
+
+std::size_t DpdkDatapath::rx_burst(std::span<RxPacket> packets) {
+  return receiver_.receive(now_, packets);
+}
+
+std::size_t DpdkDatapath::tx_burst(std::span<TxFrame> frames) { return transmitter_.send(frames); }
+
+void DpdkDatapath::on_turn(Instant now) {
+  now_ = now;
+  transmitter_.on_turn(now);
+  ask_neighbours();
+}
+
+int DpdkDatapath::wakeup_descriptor() const { return parts_.port->interrupt_descriptor(); }
+
+void DpdkDatapath::abandon_in_child() {
+  abandoned_ = true;
+  transmitter_.abandon();
+  receiver_.abandon();
+  parts_.port->abandon();
+  parts_.claim->release();
+  if (parts_.held_port != nullptr) parts_.held_port->release();
+  if (parts_.kernel_resolver != nullptr) parts_.kernel_resolver->close_descriptors();
+}
+
+void DpdkDatapath::ask_neighbours() {
+  std::array<std::byte, 128> frame;
+  while (const std::size_t bytes = parts_.resolver->poll_frame(now_, frame)) {
+    transmitter_.send_control(std::span(frame).first(bytes));
+  }
+}
+
+}  // namespace uroce::datapath

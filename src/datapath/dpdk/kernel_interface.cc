@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "datapath/dpdk/kernel_interface.h"
+
+#include <linux/filter.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/byte_order.h"
+#include "wire/icrc.h"
+
+namespace uroce::datapath {
+namespace {
+
+constexpr int kMtuMax = 65'535;
+
+// A socket that takes nothing in: bound to the interface, so that programs on other interfaces keep
+// theirs, and with a filter that drops each packet before it is queued. -1 where it cannot be had.
+int hold(int family, const std::string& interface_name) {
+  const int held = socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (held < 0) return -1;
+  sock_filter drop_all = BPF_STMT(BPF_RET | BPF_K, 0);
+  const sock_fprog program{1, &drop_all};
+  const int on = 1;
+  sockaddr_in6 address{};  // the IPv4 form has the port in the same place, and zeros behind it
+  address.sin6_family = static_cast<sa_family_t>(family);
+  address.sin6_port = to_big(wire::kRoceUdpPort);
+  const socklen_t length = family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+  if ((family == AF_INET6 && setsockopt(held, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on) != 0) ||
+      setsockopt(held, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) != 0 ||
+      setsockopt(held, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program) != 0 ||
+      setsockopt(held, SOL_SOCKET, SO_BINDTODEVICE, interface_name.c_str(),
+                 static_cast<socklen_t>(interface_name.size())) != 0 ||
+      bind(held, reinterpret_cast<const sockaddr*>(&address), length) != 0) {
+    close(held);
+    return -1;
+  }
+  return held;
+}
+
+}  // namespace
+
+Result<KernelInterface> find_kernel_interface(std::string_view name) {
+  KernelInterface found{.name = std::string(name)};
+  ifreq request{};
+  name.copy(request.ifr_name, IFNAMSIZ - 1);
+  const int asking = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (asking < 0) return Error{errno, std::string("dpdk: socket: ") + strerror(errno)};
+  found.index = if_nametoindex(found.name.c_str());
+  if (found.index == 0 || ioctl(asking, SIOCGIFMTU, &request) != 0) {
+    const int error = errno;
+    close(asking);
+    return Error{error, "dpdk: interface " + found.name + ": " + strerror(error)};
+  }
+  found.mtu_bytes = static_cast<std::uint16_t>(std::min(request.ifr_mtu, kMtuMax));
+  const bool has_flags = ioctl(asking, SIOCGIFFLAGS, &request) == 0;
+  const auto flags = static_cast<unsigned>(request.ifr_flags);
+  close(asking);
+  if (!has_flags || (flags & IFF_UP) == 0) {
+    return Error{ENETDOWN,
+                 "dpdk: interface " + found.name + " is down: ip link set " + found.name + " up"};
+  }
+  found.is_loopback = (flags & IFF_LOOPBACK) != 0;
+  return found;
+}
+
+HeldPort::HeldPort(const std::string& interface_name) {
+  for (const int family : {AF_INET, AF_INET6}) {
+    if (const int held = hold(family, interface_name); held >= 0) descriptors_.push_back(held);
+  }
+}
+
+void HeldPort::release() {
+  for (const int descriptor : descriptors_) close(descriptor);
+  descriptors_.clear();
+}
+
+}  // namespace uroce::datapath

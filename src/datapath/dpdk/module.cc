@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The module's one symbol: makes a datapath out of a specification. The steps in their order: read
+// the specification, look at the kernel's interface, claim the port, start DPDK, open the port,
+// choose who resolves addresses.
+#include <algorithm>
+#include <cerrno>
+#include <exception>
+
+#include "datapath/dpdk/dpdk_datapath.h"
+#include "datapath/dpdk/eal.h"
+#include "datapath/dpdk/port_spec.h"
+#include "datapath/dpdk_loader.h"
+#include "datapath/neighbour/own_resolver.h"
+
+namespace uroce::datapath {
+namespace {
+
+// IPv6, UDP, BTH, the longest extension headers, ICRC: what Linux reserves as well.
+constexpr std::uint16_t kHeadersOnLinkBytes = 80;
+
+std::uint16_t path_mtu_for(std::uint16_t mtu_bytes) {
+  std::uint16_t mtu = 4096;
+  while (mtu > 256 && mtu_bytes < mtu + kHeadersOnLinkBytes) mtu /= 2;
+  return mtu;
+}
+
+struct Opened {
+  DpdkDatapath::Parts parts;
+  KernelInterface interface;  // without a name where nobody owns the port
+};
+
+std::vector<Gid> own_addresses(const DpdkOptions& options, const Opened& opened) {
+  std::vector<Gid> own;
+  for (const InterfaceAddress& address : options.addresses) own.push_back(address.gid);
+  if (opened.interface.name.empty()) own.push_back(link_local_of(opened.parts.port->mac()));
+  return own;
+}
+
+Result<Opened> open_parts(const PortSpec& spec, const DpdkOptions& options) {
+  Opened opened;
+  const bool kernel_owned = spec.facts->owner == PortOwner::kKernel;
+  if (kernel_owned) {
+    auto interface = find_kernel_interface(spec.argument("iface"));
+    if (!interface) return interface.error();
+    opened.interface = std::move(*interface);
+  }
+  auto claim = PortClaim::take(spec.identity());
+  if (!claim) return claim.error();
+  opened.parts.claim = std::move(*claim);
+  if (auto error = start_eal(spec)) return std::move(*error);
+  auto port = Port::open(spec);
+  if (!port) return port.error();
+  opened.parts.port = std::move(*port);
+  if (kernel_owned) {
+    auto resolver =
+        std::make_unique<KernelResolver>(opened.interface.index, opened.interface.is_loopback);
+    opened.parts.kernel_resolver = resolver.get();
+    opened.parts.resolver = std::move(resolver);
+    opened.parts.held_port = std::make_unique<HeldPort>(opened.interface.name);
+  } else {
+    opened.parts.resolver =
+        std::make_unique<OwnResolver>(opened.parts.port->mac(), options.addresses);
+  }
+  return opened;
+}
+
+Result<DpdkPort> open_port(const DpdkOptions& options) {
+  const auto spec = parse_port_spec(options.spec);
+  if (!spec) return spec.error();
+  auto opened = open_parts(*spec, options);
+  if (!opened) return opened.error();
+  const bool kernel_owned = !opened->interface.name.empty();
+  const std::uint16_t port_mtu_bytes = opened->parts.port->mtu_bytes();
+  DpdkPort port{.datapath = nullptr,
+                .mac = opened->parts.port->mac(),
+                .mtu_bytes = kernel_owned ? opened->interface.mtu_bytes : port_mtu_bytes,
+                .kernel_owned = kernel_owned,
+                .interface_name = opened->interface.name};
+  const DpdkDatapath::Limits limits{
+      .path_mtu = path_mtu_for(std::min(port.mtu_bytes, port_mtu_bytes)),
+      .window_bytes = spec->facts->window_bytes};
+  ReceiveOptions receive{.addresses = own_addresses(options, *opened),
+                         .verify_icrc = options.verify_icrc};
+  port.datapath =
+      std::make_unique<DpdkDatapath>(std::move(opened->parts), limits, std::move(receive));
+  return port;
+}
+
+}  // namespace
+}  // namespace uroce::datapath
+
+extern "C" [[gnu::visibility("default")]] bool uroce_dpdk_open(
+    uroce::datapath::DpdkOpenRequest* request) {
+  using namespace uroce::datapath;
+  if (request->interface_version != DpdkOpenRequest::kInterfaceVersion) {
+    request->error = uroce::Error{ENOEXEC, "dpdk: the module is of another version of uroce"};
+    return false;
+  }
+  try {
+    auto port = open_port(*request->options);
+    if (port) {
+      request->port = std::move(*port);
+      return true;
+    }
+    request->error = port.error();
+  } catch (const std::exception& failure) {  // no memory; it must not cross the module's border
+    request->error = uroce::Error{ENOMEM, std::string("dpdk: ") + failure.what()};
+  }
+  return false;
+}

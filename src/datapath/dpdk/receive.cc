@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "datapath/dpdk/receive.h"
+
+#include <algorithm>
+
+#include "datapath/dpdk/crc.h"
+#include "wire/icrc.h"
+#include "wire/network.h"
+
+namespace uroce::datapath {
+namespace {
+
+constexpr std::size_t kBthBytes = 12;
+// The longest answer: an echo of a full packet.
+constexpr std::size_t kMaxControlBytes = 2'048;
+
+// One piece of memory, whatever the driver delivered; empty when it cannot be made one: then it is
+// longer than any packet of ours.
+ConstBytes linear_bytes(rte_mbuf* mbuf) {
+  if (mbuf->nb_segs != 1 && rte_pktmbuf_linearize(mbuf) != 0) return {};
+  return {rte_pktmbuf_mtod(mbuf, const std::byte*), mbuf->data_len};
+}
+
+bool icrc_is_right(const wire::NetworkView& view) {
+  const std::uint32_t start = wire::icrc_start(crc32_fast, view.ip_header, view.udp_header);
+  const ConstBytes covered = view.udp_payload.first(view.udp_payload.size() - wire::kIcrcBytes);
+  return wire::icrc_of(crc32_fast, start, covered) == wire::load_icrc(view.udp_payload);
+}
+
+}  // namespace
+
+Receiver::Receiver(Port& port, Resolver& resolver, Transmitter& transmitter, ReceiveOptions options,
+                   DatapathCounters& counters)
+    : port_(port),
+      resolver_(resolver),
+      transmitter_(transmitter),
+      options_(std::move(options)),
+      counters_(counters) {}
+
+std::size_t Receiver::receive(Instant now, std::span<RxPacket> packets) {
+  clear();
+  const std::size_t wanted = std::min(packets.size(), lent_.size());
+  // Dropped packets use up the driver's burst but not the caller's: look again while nothing came
+  // of it, so that 0 means that there is nothing; boundedly, since strangers may send faster.
+  for (unsigned tries = 0; lent_count_ == 0 && tries < 4; ++tries) {
+    std::array<rte_mbuf*, Port::kBurst> burst;
+    const std::size_t count = port_.receive(std::span(burst).first(wanted));
+    if (count == 0) break;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (i + 1 < count) rte_prefetch0(rte_pktmbuf_mtod(burst[i + 1], void*));
+      if (look_at(now, burst[i], packets[lent_count_])) {
+        lent_[lent_count_++] = burst[i];
+      } else {
+        rte_pktmbuf_free(burst[i]);
+      }
+    }
+  }
+  return lent_count_;
+}
+
+void Receiver::clear() {
+  rte_pktmbuf_free_bulk(lent_.data(), static_cast<unsigned>(lent_count_));
+  lent_count_ = 0;
+}
+
+bool Receiver::look_at(Instant now, rte_mbuf* mbuf, RxPacket& packet) {
+  const ConstBytes frame = linear_bytes(mbuf);
+  wire::NetworkView view;
+  switch (wire::parse_network(frame, view)) {
+    case wire::NetworkDrop::kNone:
+      break;
+    case wire::NetworkDrop::kNotIp:
+    case wire::NetworkDrop::kNotRoce:
+      ++counters_.rx_not_roce;
+      answer(now, frame);
+      return false;
+    case wire::NetworkDrop::kBadIpHeader:
+    case wire::NetworkDrop::kFragment:
+      ++counters_.rx_not_roce;
+      return false;
+    case wire::NetworkDrop::kTruncated:
+    case wire::NetworkDrop::kBadUdpLength:
+      ++counters_.rx_truncated;
+      return false;
+  }
+  if (!check(view)) return false;
+  Addresses& addresses = addresses_[lent_count_];
+  addresses = {view.source, view.destination};
+  packet = RxPacket{.bytes = view.udp_payload.first(view.udp_payload.size() - wire::kIcrcBytes),
+                    .detached_payload = {},
+                    .source = &addresses.source,
+                    .destination = &addresses.destination,
+                    .flow_label = view.flow_label,
+                    .traffic_class = view.traffic_class,
+                    .hop_limit = view.hop_limit};
+  ++counters_.rx_packets;
+  counters_.rx_bytes += packet.bytes.size();
+  return true;
+}
+
+bool Receiver::check(const wire::NetworkView& view) {
+  if (!is_ours(view.destination)) {
+    ++counters_.rx_not_roce;
+    return false;
+  }
+  if (view.udp_payload.size() < kBthBytes + wire::kIcrcBytes) {
+    ++counters_.rx_truncated;
+    return false;
+  }
+  if (options_.verify_icrc && !icrc_is_right(view)) {
+    ++counters_.rx_bad_icrc;
+    return false;
+  }
+  return true;
+}
+
+void Receiver::answer(Instant now, ConstBytes frame) {
+  std::array<std::byte, kMaxControlBytes> reply;
+  const std::size_t bytes = resolver_.on_frame(now, frame, reply);
+  if (bytes != 0) transmitter_.send_control(std::span(reply).first(bytes));
+}
+
+bool Receiver::is_ours(const Gid& address) const {
+  return options_.addresses.empty() || is_multicast(address) ||
+         std::ranges::find(options_.addresses, address) != options_.addresses.end();
+}
+
+}  // namespace uroce::datapath

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Packets in: a burst of mbufs is looked through, RoCE packets to our addresses whose ICRC is right
+// are lent to the engine until the next burst, control traffic is answered, and the rest is dropped
+// and counted.
+#pragma once
+
+#include <array>
+#include <span>
+#include <vector>
+
+#include "datapath/dpdk/port.h"
+#include "datapath/dpdk/transmit.h"
+#include "datapath/neighbour/resolver.h"
+#include "uroce/datapath.h"
+
+namespace uroce::datapath {
+
+struct ReceiveOptions {
+  std::vector<Gid> addresses;  // ours; none means that every address is
+  bool verify_icrc = true;
+};
+
+class Receiver {
+ public:
+  Receiver(Port& port, Resolver& resolver, Transmitter& transmitter, ReceiveOptions options,
+           DatapathCounters& counters);
+
+  // As Datapath::rx_burst.
+  std::size_t receive(Instant now, std::span<RxPacket> packets);
+
+  // Takes back what is lent.
+  void clear();
+  void abandon() { lent_count_ = 0; }
+
+ private:
+  struct Addresses {
+    Gid source;
+    Gid destination;
+  };
+
+  // False when there is nothing to lend.
+  bool look_at(Instant now, rte_mbuf* mbuf, RxPacket& packet);
+  bool check(const wire::NetworkView& view);
+  void answer(Instant now, ConstBytes frame);
+  [[nodiscard]] bool is_ours(const Gid& address) const;
+
+  Port& port_;
+  Resolver& resolver_;
+  Transmitter& transmitter_;
+  ReceiveOptions options_;
+  DatapathCounters& counters_;
+  std::array<rte_mbuf*, Port::kBurst> lent_{};
+  std::array<Addresses, Port::kBurst> addresses_{};
+  std::size_t lent_count_ = 0;
+};
+
+}  // namespace uroce::datapath
