@@ -7,9 +7,11 @@
 // identification 0 is a linear image of what the two fields really were. Undone byte by byte back
 // to where they stand, it *is* them; where more than those 17 bits come out, the packet is damaged.
 //
-// What this costs: of 2^32 wrong ICRCs 2^17 are taken for right, so damage that the UDP checksum
-// lets through is seen with a chance of 1 - 2^-15 instead of 1 - 2^-32. Damage confined to 15 bits
-// in a row is still always seen where it lies further than 32 bits from those fields.
+// What this costs: of 2^32 wrong ICRCs 2^17 are taken for right, so damage is seen with a chance of
+// 1 - 2^-15 instead of 1 - 2^-32, and no class of damage, not even a single bit, is sure to be seen
+// by it. The checksums underneath (Ethernet's, and UDP's where the sender fills it) are untouched.
+// Who knows more about the sender (DF always set, identifications that count up) can ask for it of
+// the fit.
 #pragma once
 
 #include <cstddef>
