@@ -45,7 +45,8 @@ def blank(match):
 
 
 def within(name, folders):
-    return any(name == f or name.startswith((f + "/", f + ".")) for f in folders)
+    return any(name.endswith(f[1:]) if f[0] == "*" else name.startswith((f + "/", f + "."))
+               or name == f for f in folders)
 
 
 def functions(code):

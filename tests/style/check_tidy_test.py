@@ -33,6 +33,11 @@ class Code(unittest.TestCase):
         self.assertEqual(code_rules("auto t = C::now();", "tests/unit/x.cc"), [])
         self.assertEqual(code_rules("sleep(1);", "tests/unit/x.cc"), [("sleep", 1)])
 
+    def test_bans_by_suffix(self):
+        self.assertEqual(code_rules("using namespace a;", "src/wire/x.h"), [("using-namespace", 1)])
+        self.assertEqual(code_rules("using namespace a;", "tests/x.cc"), [])
+        self.assertEqual(code_rules("using namespace std;"), [("using-namespace", 1)])
+
     def test_placement_new_is_no_allocation(self):
         self.assertEqual(code_rules("new (place) T; void* operator new(size_t);"), [])
         self.assertEqual(code_rules("auto* p = new T;"), [("heap", 1)])

@@ -6,7 +6,7 @@ FILE_LINES = 600
 FUNCTION_LINES = 70
 
 # For C and C++: the rule's name, a pattern (matched against code without comments and literals),
-# the folders where it holds, the folders or files in them where it does not, what to do instead.
+# the folders (or "*.suffix") where it holds, those where it does not, what to do instead.
 EVERYWHERE = ["include", "src", "providers", "tests", "bench", "examples"]
 CORE = ["src/base", "src/wire", "src/memory", "src/transport"]
 CODE = [
@@ -26,7 +26,10 @@ CODE = [
      "use base/byte_order.h"),
     ("default", r"\bdefault\s*:", CORE, [],
      "name every enumerator, so that -Wswitch finds the one that is missing"),
-    ("using-namespace", r"\busing\s+namespace\b", EVERYWHERE, [], "name what you use"),
+    ("using-namespace", r"\busing\s+namespace\s+std\b(?!::\w*literals)", EVERYWHERE, [],
+     "name what you use"),
+    ("using-namespace", r"\busing\s+namespace\b", ["*.h"], [],
+     "whoever includes this would have it too"),
     ("endl", r"\bstd::endl\b", EVERYWHERE, [], r"use '\n'"),
     ("reinterpret-cast", r"\breinterpret_cast\b", ["src"],
      ["src/wire", "src/datapath", "src/verbs", "src/host", "src/engine"],
@@ -55,10 +58,6 @@ EXCEPTIONS = {
         "a bounded wait at start-up, before there is an engine",
     ("clock", "src/engine/worker.cc"):
         "CPU time that was used, not the time it is",
-    ("using-namespace", "src/transport/qp_lifecycle.cc"):
-        "a namespace of flags and nothing else",
-    ("using-namespace", "src/transport/qp_state.cc"):
-        "a namespace of flags and nothing else",
     ("sleep", "src/datapath/directory/directory.cc"):
         "a lock on a file cannot be waited for with a deadline",
     ("thread", "src/datapath/dpdk/eal.cc"):
