@@ -75,6 +75,20 @@ Result<std::vector<std::string>> automatic_netdev(const HostNetwork& network) {
   return std::vector<std::string>{lo->name};
 }
 
+// "net_af_packet0,iface=eth0": the interface is still the kernel's, and so are its addresses.
+Result<std::vector<std::string>> netdev_of_port(const std::string& spec,
+                                                const HostNetwork& network) {
+  constexpr std::string_view kInterface = "iface=";
+  for (const std::string& argument : split(spec, ',')) {
+    if (!argument.starts_with(kInterface)) continue;
+    std::string name = argument.substr(kInterface.size());
+    if (network.find(name) != nullptr) return std::vector<std::string>{std::move(name)};
+  }
+  return Error{EINVAL, "dpdk:" + spec +
+                           " names no interface of the kernel, so it needs --address IP/PLEN (or "
+                           "--netdev, where it drives an interface that has addresses)"};
+}
+
 Device device_on(const Interface& interface) {
   Device device;
   device.netdev = interface.name;
@@ -111,6 +125,9 @@ Result<std::vector<std::string>> chosen_netdevs(const Config& config, const Host
     }
   }
   if (!config.netdevs.empty()) return config.netdevs;
+  if (config.uplink.kind == UplinkKind::kDpdk) {
+    return netdev_of_port(config.uplink.dpdk_spec, network);
+  }
   if (!config.all_netdevs) return automatic_netdev(network);
   std::vector<std::string> names = every_netdev(network);
   if (names.empty()) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Which devices there are. Without configuration one, uroce0, on the interface of the default
-// route, or on lo where there is none; more by `netdev`, in the order given. A DPDK port (or a
-// device without uplink) that has configured addresses is one device without a kernel interface.
+// route, or on lo where there is none; more by `netdev`, in the order given. A DPDK port is on the
+// interface that its arguments name (iface=); it, or a device without uplink, that has configured
+// addresses is one device without a kernel interface.
 //
 // The node GUID: that of the MAC address (EUI-64) where the vendor's are unique; where the address
 // was made up locally (virtual machines and containers all have the same few), and on lo, a hash

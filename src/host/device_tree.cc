@@ -15,12 +15,11 @@ namespace {
 constexpr mode_t kDirectoryMode = 0755;
 constexpr std::string_view kVerbsClass = "/sys/class/infiniband_verbs";
 constexpr std::string_view kDeviceClass = "/sys/class/infiniband";
-constexpr std::string_view kRdmaCmClass = "/sys/class/misc/rdma_cm";
 constexpr std::string_view kNodes = "/dev/infiniband";
 constexpr std::string_view kInUse = "/in-use";
 
-// IB_USER_VERBS_ABI_VERSION, our own provider's, RDMA_USER_CM_ABI_VERSION.
-constexpr std::string_view kVerbsAbi = "6\n", kDeviceAbi = "1\n", kRdmaCmAbi = "4\n";
+// IB_USER_VERBS_ABI_VERSION, and our own provider's.
+constexpr std::string_view kVerbsAbi = "6\n", kDeviceAbi = "1\n";
 // /dev/null: a node that everybody has and may open.
 constexpr std::string_view kNodeNumber = "1:3\n";
 
@@ -56,14 +55,11 @@ Result<Done> write_uverbs(const std::string& tree, const Device& device, std::si
 }
 
 Result<Done> write_tree(const std::string& tree, const std::vector<Device>& devices) {
-  for (const std::string_view part : {kVerbsClass, kDeviceClass, kRdmaCmClass, kNodes}) {
+  for (const std::string_view part : {kVerbsClass, kDeviceClass, kNodes}) {
     if (Result<Done> r = make_directories(below(tree, part), kDirectoryMode); !r) return r;
   }
   const std::string verbs_abi = below(tree, kVerbsClass, "abi_version");
-  const std::string cm_abi = below(tree, kRdmaCmClass, "abi_version");
   if (Result<Done> r = write_file(verbs_abi, kVerbsAbi); !r) return r;
-  if (Result<Done> r = write_file(cm_abi, kRdmaCmAbi); !r) return r;
-  if (Result<Done> r = write_file(below(tree, kNodes, "rdma_cm"), ""); !r) return r;
   if (Result<Done> r = write_file(below(tree, kInUse), ""); !r) return r;
   for (std::size_t i = 0; i < devices.size(); ++i) {
     if (Result<Done> r = write_uverbs(tree, devices[i], i); !r) return r;

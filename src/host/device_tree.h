@@ -4,10 +4,9 @@
 //
 //   <tree>/sys/class/infiniband_verbs/{abi_version,uverbsN/{ibdev,dev,abi_version}}
 //   <tree>/sys/class/infiniband/uroceN/...       a device's files, device_files.h
-//   <tree>/sys/class/misc/rdma_cm/abi_version
-//   <tree>/dev/infiniband/{uverbsN,rdma_cm}      empty regular files, to be listed and looked at;
-//                                                opening them is the preloaded library's business:
-//                                                it opens a character device 1:3, as `dev` says
+//   <tree>/dev/infiniband/uverbsN                empty regular files, to be listed; opening and
+//                                                looking at them is the preloaded library's
+//                                                business: a character device 1:3, as `dev` says
 //   <tree>/in-use                                lock file, below
 //
 // so SYSFS_PATH is <tree>/sys. Paths under /sys and /dev map by putting <tree> in front.

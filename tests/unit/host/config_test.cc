@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "host/config.h"
+
+#include <gmock/gmock.h>
+
+#include "host/config_file.h"
+#include "host/files.h"
+#include "unit/host/support.h"
+
+namespace uroce::host {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+std::vector<Assignment> in_file(const std::string& text) {
+  const test::TemporaryDirectory directory;
+  const std::string path = directory.path() + "/uroce.toml";
+  EXPECT_TRUE(write_file(path, text));
+  auto result = read_config_file(path);
+  EXPECT_TRUE(result) << result.error().message;
+  return result ? *result : std::vector<Assignment>{};
+}
+
+std::string error_in_file(const std::string& text) {
+  const test::TemporaryDirectory directory;
+  const std::string path = directory.path() + "/uroce.toml";
+  EXPECT_TRUE(write_file(path, text));
+  const auto assignments = read_config_file(path);
+  const std::string message =
+      assignments ? resolve_config(*assignments).error().message : assignments.error().message;
+  EXPECT_THAT(message, StartsWith(path));
+  return message.substr(std::min(path.size(), message.size()));
+}
+
+TEST(Config, DefaultsAreUdpAndLocalOnTheAutomaticInterface) {
+  const auto config = config_from({});
+  ASSERT_TRUE(config);
+  EXPECT_EQ(*config, Config{});
+  EXPECT_EQ(config->uplink.kind, UplinkKind::kUdp);
+  EXPECT_TRUE(config->local);
+  EXPECT_EQ(config->udp_port, 4791);
+}
+
+TEST(Config, FlagsWinOverEnvironmentOverFile) {
+  std::vector<Assignment> assignments = in_file("uplink = 'none'\nlocal = false\nlog = 'info'\n");
+  for (Assignment& a : assignments_from({{"UROCE_LOCAL", "on"}, {"UROCE_LOG", "debug"}})) {
+    assignments.push_back(a);
+  }
+  assignments.push_back({"log", "trace", "--log trace"});
+  const auto config = resolve_config(assignments);
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->uplink.kind, UplinkKind::kNone);  // file
+  EXPECT_TRUE(config->local);                         // environment
+  EXPECT_EQ(config->log_level, LogLevel::kTrace);     // flag
+}
+
+TEST(Config, ExportedEnvironmentGivesTheSameConfiguration) {
+  Config config;
+  config.uplink = {UplinkKind::kDpdk, "net_memif0,role=server,socket=/run/m.sock"};
+  config.addresses = {*parse_prefix_address("10.0.0.1/24"), *parse_prefix_address("fd00::1/64")};
+  config.local = false;
+  config.log_level = LogLevel::kDebug;
+  config.udp_port = 5000;
+  config.verify_icrc = false;
+  Environment environment = {{"UROCE_NETDEV", "stale0"}};
+  export_config(config, environment);
+  const auto again = config_from(environment);
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(*again, config);
+}
+
+TEST(Config, EveryValueOfEveryKeySurvivesExport) {
+  for (const char* netdev : {"eth0", "eth0,lo", "all"}) {
+    for (const char* uplink : {"udp", "none"}) {
+      const auto config = config_from({{"UROCE_NETDEV", netdev}, {"UROCE_UPLINK", uplink}});
+      ASSERT_TRUE(config);
+      Environment environment;
+      export_config(*config, environment);
+      EXPECT_EQ(environment["UROCE_NETDEV"], netdev);
+      EXPECT_EQ(environment["UROCE_UPLINK"], uplink);
+    }
+  }
+}
+
+TEST(Config, EveryBadValueGetsALineThatNamesSourceKeyAndValue) {
+  const auto config = resolve_config(std::vector<Assignment>{
+      {"local", "maybe", "UROCE_LOCAL=maybe"}, {"uplink", "dpdk:", "--uplink dpdk:"}});
+  ASSERT_FALSE(config);
+  EXPECT_THAT(split(config.error().message, '\n'),
+              ElementsAre("UROCE_LOCAL=maybe: expected on or off",
+                          AllOf(StartsWith("--uplink dpdk:: expected"), HasSubstr("dpdk:SPEC"))));
+}
+
+TEST(Config, BadValuesOfEachKeyAreRefused) {
+  const std::pair<const char*, const char*> kBad[] = {{"uplink", "tcp"},
+                                                      {"netdev", "eth0,eth0"},
+                                                      {"netdev", "a/b"},
+                                                      {"log", "loud"},
+                                                      {"netdev", "a-name-too-long-for-it"},
+                                                      {"address", "10.0.0.1"},
+                                                      {"port", "0"},
+                                                      {"port", "65536"},
+                                                      {"port", "4791x"},
+                                                      {"icrc", "sometimes"},
+                                                      {"local", "yes"},
+                                                      {"no-such-key", "1"}};
+  for (const auto& [key, value] : kBad) {
+    const auto config = resolve_config(std::vector<Assignment>{{key, value, "here"}});
+    ASSERT_FALSE(config) << key << " = " << value;
+    EXPECT_THAT(config.error().message, StartsWith("here: ")) << key;
+  }
+}
+
+TEST(Config, AddressesAreForPortsThatTheKernelDoesNotOwn) {
+  const auto with_udp = config_from({{"UROCE_ADDRESS", "10.0.0.1/24"}});
+  ASSERT_FALSE(with_udp);
+  EXPECT_THAT(with_udp.error().message, HasSubstr("ip address add"));
+  const auto with_netdev = config_from(
+      {{"UROCE_ADDRESS", "10.0.0.1/24"}, {"UROCE_UPLINK", "none"}, {"UROCE_NETDEV", "eth0"}});
+  EXPECT_THAT(with_netdev.error().message, HasSubstr("exclude each other"));
+}
+
+TEST(Config, ADpdkPortMakesOneDevice) {
+  const auto config = config_from({{"UROCE_UPLINK", "dpdk:net_ring0"}, {"UROCE_NETDEV", "a,b"}});
+  ASSERT_FALSE(config);
+  EXPECT_THAT(config.error().message, HasSubstr("only one interface"));
+}
+
+TEST(ConfigFile, ListsNumbersAndTruthsAreTaken) {
+  const auto config = resolve_config(in_file(
+      "uplink = 'none'\naddress = ['10.0.0.1/24', 'fd00::1/64']\nport = 4792\nlocal = true\n"));
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->addresses.size(), 2u);
+  EXPECT_EQ(config->udp_port, 4792);
+}
+
+TEST(ConfigFile, AnEmptyFileIsTheDefaults) { EXPECT_TRUE(in_file("").empty()); }
+
+TEST(ConfigFile, ErrorsNameFileAndLine) {
+  EXPECT_THAT(error_in_file("\nlocal = 'maybe'\n"), StartsWith(":2: local = maybe: expected"));
+  EXPECT_THAT(error_in_file("colour = 'red'\n"), HasSubstr(":1: colour = red: no such key"));
+  EXPECT_THAT(error_in_file("local = \n"), StartsWith(":1: "));
+  EXPECT_THAT(error_in_file("[uplink]\nkind = 'udp'\n"), HasSubstr("expected text"));
+}
+
+TEST(ConfigFile, AMissingFileSaysSo) {
+  const auto result = read_config_file("/nonexistent/uroce.toml");
+  ASSERT_FALSE(result);
+  EXPECT_THAT(result.error().message, HasSubstr("/nonexistent/uroce.toml: cannot be read"));
+}
+
+TEST(ConfigFile, TheVariableWinsOverTheUsersFileOverTheSystems) {
+  const test::TemporaryDirectory directory;
+  ASSERT_TRUE(make_directories(directory.path() + "/uroce", 0700));
+  const std::string own = directory.path() + "/uroce/uroce.toml";
+  Environment environment = {{"XDG_CONFIG_HOME", directory.path()}};
+  EXPECT_NE(find_config_file(environment), own);
+  ASSERT_TRUE(write_file(own, ""));
+  EXPECT_EQ(find_config_file(environment), own);
+  environment["UROCE_CONFIG"] = "/some/where.toml";
+  EXPECT_EQ(find_config_file(environment), "/some/where.toml");
+}
+
+}  // namespace
+}  // namespace uroce::host

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "host/device_tree.h"
+
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+
+#include <atomic>
+#include <thread>
+
+#include "unit/host/support.h"
+
+namespace uroce::host {
+namespace {
+
+using test::gid;
+using testing::ElementsAre;
+
+class DeviceTree : public testing::Test {
+ protected:
+  DeviceTree() {
+    device_.name = "uroce0";
+    device_.netdev = "eth0";
+    device_.interface_index = 2;
+    device_.node_guid = 0x0011'22ff'fe33'4455;
+    device_.mac = {2, 0, 0, 0, 0, 1};
+    device_.mtu_bytes = 1500;
+    device_.megabits_per_second = 10'000;
+    device_.active = true;
+    device_.gids = {gid("fe80::1"), gid("10.0.0.1"), gid("2001:db8::1")};
+    directory_ = *open_runtime_directory({{"UROCE_RUNTIME_DIR", base_.path() + "/run"}}, 9);
+  }
+
+  std::string prepare() {
+    const auto tree = prepare_device_tree(directory_, {device_});
+    EXPECT_TRUE(tree) << tree.error().message;
+    return tree ? *tree : "";
+  }
+
+  static std::string text(const std::string& tree, const std::string& name) {
+    return read_line(tree + "/sys/class/infiniband/uroce0/" + name);
+  }
+  static GidTable gids(const std::string& tree) { return read_device_tree(tree)->front().gids; }
+
+  HostNetwork network_with(std::vector<const char*> addresses, bool running = true) const {
+    HostNetwork network;
+    Interface interface;
+    interface.name = "eth0";
+    interface.running = running;
+    for (const char* address : addresses) {
+      interface.addresses.push_back({.address = {gid(address), 64}});
+    }
+    network.interfaces = {interface};
+    return network;
+  }
+
+  test::TemporaryDirectory base_;
+  RuntimeDirectory directory_;
+  Device device_;
+};
+
+TEST_F(DeviceTree, HasWhatLibibverbsLooksFor) {
+  const std::string tree = prepare();
+  const std::string verbs = tree + "/sys/class/infiniband_verbs/";
+  EXPECT_EQ(read_line(verbs + "abi_version"), "6");
+  EXPECT_EQ(read_line(verbs + "uverbs0/ibdev"), "uroce0");
+  EXPECT_EQ(read_line(verbs + "uverbs0/dev"), "1:3");
+  EXPECT_EQ(read_line(verbs + "uverbs0/abi_version"), "1");
+  EXPECT_EQ(text(tree, "node_type"), "1: CA");
+  EXPECT_EQ(text(tree, "node_guid"), "0011:22ff:fe33:4455");
+  EXPECT_EQ(text(tree, "sys_image_guid"), "0011:22ff:fe33:4455");
+  EXPECT_EQ(text(tree, "ports/1/link_layer"), "Ethernet");
+  EXPECT_EQ(text(tree, "ports/1/state"), "4: ACTIVE");
+  EXPECT_EQ(text(tree, "ports/1/rate"), "10 Gb/sec (4X SDR)");
+  EXPECT_EQ(text(tree, "ports/1/pkeys/0"), "0xffff");
+  EXPECT_EQ(text(tree, "device/net/eth0/ifindex"), "2");
+  EXPECT_THAT(list_directory(tree + "/dev/infiniband"), ElementsAre("uverbs0"));
+}
+
+TEST_F(DeviceTree, EveryGidIndexHasItsFiles) {
+  const std::string tree = prepare();
+  const std::string zero = format_gid(Gid{});
+  for (std::size_t i = 0; i < GidTable::kLength; ++i) {
+    const std::string n = std::to_string(i);
+    const bool used = i < device_.gids.size();
+    EXPECT_EQ(text(tree, "ports/1/gids/" + n), used ? format_gid(device_.gids[i]) : zero);
+    EXPECT_EQ(text(tree, "ports/1/gid_attrs/types/" + n), "RoCE v2");
+    EXPECT_EQ(read_file(tree + "/sys/class/infiniband/uroce0/ports/1/gid_attrs/ndevs/" + n),
+              used ? "eth0\n" : "");
+  }
+}
+
+TEST_F(DeviceTree, ReadsBackAsItWasWritten) {
+  const auto devices = read_device_tree(prepare());
+  ASSERT_TRUE(devices);
+  ASSERT_EQ(devices->size(), 1u);
+  EXPECT_EQ(devices->front().name, "uroce0");
+  EXPECT_EQ(devices->front().netdev, "eth0");
+  EXPECT_EQ(devices->front().node_guid, device_.node_guid);
+  EXPECT_EQ(devices->front().gids, GidTable(device_.gids));
+}
+
+TEST_F(DeviceTree, DevicesAlikeShareATreeAndOthersDoNot) {
+  const std::string tree = prepare();
+  EXPECT_EQ(prepare(), tree);
+  device_.netdev = "eth1";
+  EXPECT_NE(prepare(), tree);
+}
+
+TEST_F(DeviceTree, IndicesStayWhileSomebodyHoldsIt) {
+  const std::string tree = prepare();
+  const auto hold = hold_device_tree(tree);
+  ASSERT_TRUE(hold);
+  device_.gids = {gid("10.0.0.9"), gid("2001:db8::1")};
+  EXPECT_EQ(prepare(), tree);
+  EXPECT_EQ(gids(tree).find(gid("2001:db8::1")), 2u);
+  EXPECT_EQ(gids(tree).find(gid("10.0.0.9")), 0u);
+}
+
+TEST_F(DeviceTree, OrderIsFreshWhenNobodyHoldsIt) {
+  const std::string tree = prepare();
+  device_.gids = {gid("10.0.0.9"), gid("2001:db8::1")};
+  prepare();
+  EXPECT_EQ(gids(tree).find(gid("2001:db8::1")), 1u);
+}
+
+TEST_F(DeviceTree, UpdateKeepsSurvivorsAndSaysWhetherAnythingChanged) {
+  const std::string tree = prepare();
+  const auto same = update_gids(tree, network_with({"2001:db8::1", "10.0.0.1", "fe80::1"}));
+  ASSERT_TRUE(same) << same.error().message;
+  EXPECT_FALSE(*same);
+  const auto changed = update_gids(tree, network_with({"2001:db8::1", "10.0.0.2"}));
+  ASSERT_TRUE(changed);
+  EXPECT_TRUE(*changed);
+  EXPECT_EQ(gids(tree).slots()[0], gid("10.0.0.2"));
+  EXPECT_TRUE(gids(tree).slots()[1].is_zero());
+  EXPECT_EQ(gids(tree).slots()[2], gid("2001:db8::1"));
+}
+
+TEST_F(DeviceTree, LinkDownAndInterfaceGoneShowInTheState) {
+  const std::string tree = prepare();
+  ASSERT_TRUE(update_gids(tree, network_with({"10.0.0.1"}, false)));
+  EXPECT_EQ(text(tree, "ports/1/state"), "1: DOWN");
+  ASSERT_TRUE(update_gids(tree, network_with({"10.0.0.1"})));
+  EXPECT_EQ(text(tree, "ports/1/state"), "4: ACTIVE");
+  ASSERT_TRUE(update_gids(tree, HostNetwork{}));
+  EXPECT_EQ(text(tree, "ports/1/state"), "1: DOWN");
+  EXPECT_EQ(gids(tree), GidTable());
+}
+
+TEST_F(DeviceTree, ConfiguredAddressesAreNoBusinessOfTheKernel) {
+  device_.netdev.clear();
+  const std::string tree = prepare();
+  const auto changed = update_gids(tree, HostNetwork{});
+  ASSERT_TRUE(changed);
+  EXPECT_FALSE(*changed);
+  EXPECT_EQ(gids(tree), GidTable(device_.gids));
+}
+
+// libibverbs would take the device for a new one.
+TEST_F(DeviceTree, UpdateLeavesTheTimeOfTheDeviceAlone) {
+  const std::string tree = prepare();
+  const std::string path = tree + "/sys/class/infiniband/uroce0";
+  struct stat before {
+  }, after{};
+  ASSERT_EQ(stat(path.c_str(), &before), 0);
+  ASSERT_TRUE(update_gids(tree, network_with({"10.0.0.77"}, false)));
+  ASSERT_EQ(stat(path.c_str(), &after), 0);
+  EXPECT_EQ(before.st_mtim.tv_sec, after.st_mtim.tv_sec);
+  EXPECT_EQ(before.st_mtim.tv_nsec, after.st_mtim.tv_nsec);
+}
+
+TEST_F(DeviceTree, AReaderNeverSeesAFileHalfWritten) {
+  const std::string tree = prepare();
+  std::atomic<bool> done = false;
+  std::thread writer([&] {
+    for (int i = 0; i < 100; ++i) {
+      const bool even = i % 2 == 0;
+      EXPECT_TRUE(update_gids(tree, network_with({even ? "10.0.0.1" : "10.0.0.2", "fe80::1"})));
+    }
+    done = true;
+  });
+  while (!done) {
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_TRUE(parse_gid(text(tree, "ports/1/gids/" + std::to_string(i))));
+    }
+  }
+  writer.join();
+}
+
+TEST_F(DeviceTree, ManyMayPrepareItAtOnce) {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&] { EXPECT_TRUE(prepare_device_tree(directory_, {device_})); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(gids(prepare()), GidTable(device_.gids));
+}
+
+TEST_F(DeviceTree, WhatACrashLeftAsideIsClearedAway) {
+  const std::string tree = prepare();
+  remove_tree(tree);
+  ASSERT_TRUE(make_directories(tree + ".new/sys/class/infiniband/stale0", 0700));
+  prepare();
+  EXPECT_EQ(read_device_tree(tree)->size(), 1u);
+}
+
+TEST_F(DeviceTree, AnythingElseIsNotADeviceTree) {
+  EXPECT_FALSE(read_device_tree(base_.path()));
+  EXPECT_FALSE(hold_device_tree(base_.path() + "/none"));
+}
+
+}  // namespace
+}  // namespace uroce::host

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// A directory that is gone after the test, and a network namespace that is gone with its thread.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "host/addresses.h"
+
+namespace uroce::host::test {
+
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory();
+  ~TemporaryDirectory();
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+inline Gid gid(const char* address) { return parse_address(address).value(); }
+
+// Runs `body` on a thread in a network namespace of its own, where `lo` is up. False without the
+// right to make one; then nothing has run.
+[[nodiscard]] bool in_new_network(const std::function<void()>& body);
+
+// `ip ...` in the calling thread's namespace; true when it succeeded.
+bool ip(const std::string& arguments);
+
+}  // namespace uroce::host::test
