@@ -95,16 +95,12 @@ int Port::plug_in(const PortSpec& spec) {
   return 0;
 }
 
-// Per packet buffer: what the facts say, or a whole frame of af_packet's ring where the user made
-// that larger, which it insists on.
 int Port::make_pool(const PortSpec& spec) {
-  const std::string frame(spec.argument("framesz"));
-  const unsigned long frame_bytes = std::strtoul(frame.c_str(), nullptr, 10);
-  const unsigned long bytes = std::max<unsigned long>(frame_bytes, spec.facts->mbuf_bytes);
-  if (bytes + RTE_PKTMBUF_HEADROOM > UINT16_MAX) return EINVAL;
-  pool_ = rte_pktmbuf_pool_create(("uroce-" + name_).c_str(), spec.facts->mbufs, 0, 0,
-                                  static_cast<std::uint16_t>(bytes + RTE_PKTMBUF_HEADROOM),
-                                  static_cast<int>(SOCKET_ID_ANY));
+  const unsigned bytes = spec.mbuf_bytes() + unsigned{RTE_PKTMBUF_HEADROOM};
+  if (bytes > UINT16_MAX) return EINVAL;
+  pool_ =
+      rte_pktmbuf_pool_create(("uroce-" + name_).c_str(), spec.facts->mbufs, 0, 0,
+                              static_cast<std::uint16_t>(bytes), static_cast<int>(SOCKET_ID_ANY));
   return pool_ == nullptr ? rte_errno : 0;
 }
 
@@ -117,8 +113,7 @@ int Port::configure(const PortSpec& spec) {
       info.max_mtu >= kWantedMtuBytes && info.max_rx_pktlen >= kWantedMtuBytes + 18u;
   conf.rxmode.mtu = claims_enough ? kWantedMtuBytes : kPlainMtuBytes;
   if (!claims_enough && info.max_mtu < kWantedMtuBytes) conf.rxmode.mtu = info.max_mtu;
-  mtu_bytes_ = std::max<std::uint16_t>(static_cast<std::uint16_t>(conf.rxmode.mtu),
-                                       spec.facts->port_mtu_bytes);
+  mtu_bytes_ = spec.mtu_bytes(static_cast<std::uint16_t>(conf.rxmode.mtu));
   conf.rxmode.offloads = RTE_ETH_RX_OFFLOAD_SCATTER & info.rx_offload_capa;
   conf.txmode.offloads = RTE_ETH_TX_OFFLOAD_MULTI_SEGS & info.tx_offload_capa;
   conf.intr_conf.rxq = spec.facts->has_interrupt ? 1 : 0;

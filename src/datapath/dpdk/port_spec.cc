@@ -5,21 +5,25 @@
 #include <array>
 #include <cctype>
 #include <cerrno>
+#include <charconv>
 
 namespace uroce::datapath {
 namespace {
+
+// Packet buffers where the driver copies: a burst lent, one built, one in the driver's hands.
+constexpr unsigned kFew = 319;
 
 // af_packet: framesz holds a packet of path MTU 4096 (4,194 bytes) behind the kernel's 66; 56 such
 // frames are 63 pages, so that a block of 64 wastes next to nothing. Without qdisc_bypass every
 // frame sent on lo comes back twice.
 // memif: a buffer a packet; the ring is short because its buffers are used in turn, and 256 of them
 // stay in the cache where 1,024 do not.
-constexpr unsigned kFew = 319;  // two bursts lent, two built, one in the driver's hands
 constexpr std::array kDrivers{
     DriverFacts{.driver = "net_af_packet",
                 .owner = PortOwner::kKernel,
                 .defaults = "qdisc_bypass=1,framesz=4608,blocksz=258048,framecnt=2016",
                 .mbufs = kFew,
+                .port_mtu_bytes = 9000,
                 .window_bytes = 1024 * 1024},
     DriverFacts{.driver = "net_af_xdp", .owner = PortOwner::kKernel, .identity = "iface"},
     DriverFacts{.driver = "net_memif",
@@ -65,6 +69,13 @@ std::string add_defaults(std::string arguments, std::string_view defaults) {
   return arguments;
 }
 
+// 0 where there is none, or none that fits.
+std::uint16_t number(std::string_view text) {
+  std::uint16_t value = 0;
+  const auto end = text.data() + text.size();
+  return std::from_chars(text.data(), end, value).ec == std::errc() ? value : std::uint16_t{0};
+}
+
 // [domain:]bus:device.function, all hexadecimal.
 bool is_pci_address(std::string_view text) {
   const auto colons = std::ranges::count(text, ':');
@@ -103,6 +114,19 @@ std::string PortSpec::identity() const {
     name.append(",").append(key).append("=").append(argument(key));
   }
   return name;
+}
+
+// Of af_packet's frames the kernel takes 66 bytes, Ethernet 14.
+std::uint16_t PortSpec::mtu_bytes(std::uint16_t claimed) const {
+  constexpr std::uint16_t kAroundIpBytes = 80;
+  const std::uint16_t mtu = std::max(claimed, facts->port_mtu_bytes);
+  const std::uint16_t frame = number(argument("framesz"));
+  return frame == 0 ? mtu : std::min<std::uint16_t>(mtu, frame - std::min(frame, kAroundIpBytes));
+}
+
+// af_packet insists that a buffer holds a whole frame of its ring.
+std::uint16_t PortSpec::mbuf_bytes() const {
+  return std::max(number(argument("framesz")), facts->mbuf_bytes);
 }
 
 std::string PortSpec::driver_library() const {

@@ -40,6 +40,10 @@ struct PortSpec {
   [[nodiscard]] std::string_view argument(std::string_view key) const;
   // Equal for two ports that are the same thing; empty when any number may be opened.
   [[nodiscard]] std::string identity() const;
+  // The longest IP packet that the port passes, where DPDK says `claimed`.
+  [[nodiscard]] std::uint16_t mtu_bytes(std::uint16_t claimed) const;
+  // Of one packet buffer.
+  [[nodiscard]] std::uint16_t mbuf_bytes() const;
   // The shared object with the driver; empty for PCI, where DPDK finds it by the device's ids.
   [[nodiscard]] std::string driver_library() const;
 };
