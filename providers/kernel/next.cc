@@ -32,8 +32,8 @@ const Row kRows[] = {
 }  // namespace
 
 void prepare() {
-  for (const Row& row : kRows) *row.function = dlsym(RTLD_NEXT, row.name);
   find_tree();
+  for (const Row& row : kRows) *row.function = dlsym(RTLD_NEXT, row.name);
 }
 
 }  // namespace uroce::kernel

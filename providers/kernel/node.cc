@@ -7,7 +7,7 @@
 
 namespace uroce::kernel {
 
-bool node_was_seen = false;
+constinit std::atomic<bool> node_was_seen = false;
 
 namespace {
 

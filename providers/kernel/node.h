@@ -15,6 +15,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstddef>
 #include <string_view>
 
@@ -37,7 +38,7 @@ bool is_in_node_folder(std::string_view path);
 const NodeKind* find_node_kind(std::string_view path);
 
 // This process, or the one that it was forked from, has looked at an emulated node.
-extern bool node_was_seen;
+extern std::atomic<bool> node_was_seen;
 
 // The row whose command this is, or null for any other write. No memory is read unless the
 // descriptor is a stand-in, so a bad address still ends in EFAULT elsewhere.

@@ -118,7 +118,7 @@ bool find_plain(std::string_view text, const PlainPath& plain, Want want, char (
   if (!is_in_node_folder(path) || !S_ISREG(status.st_mode)) return true;
   const NodeKind* kind = find_node_kind(path);
   if (kind == nullptr) return false;
-  node_was_seen = true;
+  node_was_seen.store(true, std::memory_order_relaxed);
   return want == Want::kPlace || join(kind->stand_in, "", place);
 }
 

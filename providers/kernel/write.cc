@@ -18,7 +18,8 @@ namespace {
 }  // namespace
 
 UROCE_INTERPOSE(write, ssize_t, (int descriptor, const void* buffer, size_t bytes)) {
-  if (bytes >= kCommandBytesMin && bytes <= kCommandBytesMax && node_was_seen) [[unlikely]] {
+  if (bytes >= kCommandBytesMin && bytes <= kCommandBytesMax &&
+      node_was_seen.load(std::memory_order_relaxed)) [[unlikely]] {
     return write_to_node(descriptor, buffer, bytes);
   }
   return next().write(descriptor, buffer, bytes);

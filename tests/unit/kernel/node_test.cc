@@ -65,5 +65,17 @@ std::string test_name(const testing::TestParamInfo<Row>& info) {
 
 INSTANTIATE_TEST_SUITE_P(Every, Node, testing::ValuesIn(kRows), test_name);
 
+// A pipe is opened a second time through /proc; where that is not mounted a named one serves.
+TEST(NodeWithoutProc, StillMakesChannels) {
+  if (run({"unshare", "-m", "true"}, {}).exit_status != 0) {
+    GTEST_SKIP() << "needs the right to make a mount namespace (root)";
+  }
+  const Tree tree;
+  const std::string script = std::string("mount -t tmpfs none /proc && exec ") + KERNEL_PROBE +
+                             " comp-channel " + kNode + " 2>&1";
+  EXPECT_EQ(run({"unshare", "-m", "sh", "-c", script}, preloaded(tree)).output, "channel");
+  EXPECT_EQ(run({"find", tree.path(), "-name", "comp-channel*"}, {}).output, "");
+}
+
 }  // namespace
 }  // namespace uroce::kernel
