@@ -57,6 +57,7 @@ class Receiver {
     std::size_t bytes = 0;
     std::size_t segment_bytes = 0;
     std::size_t taken_bytes = 0;
+    std::uint16_t next_index = 0;  // of the packets in it
   };
   // The start of the ICRC of a flow seen before; packets of one peer come in numbers.
   struct KnownFlow {
@@ -71,8 +72,8 @@ class Receiver {
   void prepare(std::size_t count);
   void open(std::size_t i);
   static void note(const cmsghdr& control, Datagram& datagram);
-  bool accept(const Datagram& datagram, ConstBytes bytes, Received& received);
-  [[nodiscard]] bool is_intact(const Datagram& datagram, ConstBytes bytes);
+  bool accept(const Datagram& datagram, Bytes bytes, Received& received);
+  [[nodiscard]] bool is_intact(const Datagram& datagram, Bytes bytes);
   const wire::IcrcFlow& flow_of(const Datagram& datagram);
 
   int socket_;

@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <netinet/udp.h>
 
+#include <algorithm>
 #include <cstring>
 #include <span>
 
@@ -85,59 +86,73 @@ bool SendBatch::start_message(const TxFrame& frame, Route& route, PacketPosition
 void SendBatch::write_packet(const TxFrame& frame, unsigned index, std::uint32_t packet_bytes,
                              wire::PayloadCursor& payload) {
   Message& message = messages_[message_count_ - 1];
-  std::byte* const headers = scratch_->data() + scratch_used_;
-  const std::size_t header_bytes = wire::run_headers(
-      frame, index, std::span<std::byte, kMaxHeaderBytes>(headers, kMaxHeaderBytes));
-  scratch_used_ += header_bytes;
-  add_piece(headers, header_bytes);
-
   // DF on an unconnected socket makes the identification 0, and cutting counts on from there.
-  const std::uint32_t start =
+  const std::uint32_t icrc_start =
       message.route->flow.start(packet_bytes, static_cast<std::uint16_t>(message.packet_count));
-  std::uint32_t state = wire::icrc_headers(fast_crc32, start, {headers, header_bytes});
   const std::uint32_t payload_bytes = wire::run_payload_bytes(frame, index);
-  state = add_payload(state, payload_bytes, payload);
-
-  std::byte* const trailer = scratch_->data() + scratch_used_;
-  const std::size_t trailer_bytes = wire::icrc_trailer(
-      fast_crc32, state, wire::pad_bytes_for(payload_bytes),
-      std::span<std::byte, wire::kMaxTrailerBytes>(trailer, wire::kMaxTrailerBytes));
-  scratch_used_ += trailer_bytes;
-  add_piece(trailer, trailer_bytes);
-
+  const Bytes headers = write_headers(frame, index);
+  if (payload_bytes <= kCopiedPayloadMax) {
+    copy_payload(headers, payload_bytes, payload, icrc_start);
+  } else {
+    gather_payload(headers, payload_bytes, payload, icrc_start);
+  }
   message.packet_count += 1;
   message.bytes += packet_bytes;
   message.is_complete = packet_bytes < message.segment_bytes;
 }
 
-std::uint32_t SendBatch::add_payload(std::uint32_t state, std::uint32_t bytes,
-                                     wire::PayloadCursor& payload) {
-  if (bytes <= kCopiedPayloadMax) {
-    std::byte* const copy = scratch_->data() + scratch_used_;
-    payload.copy({copy, bytes});
-    scratch_used_ += bytes;
-    add_piece(copy, bytes);
-    return bytes == 0 ? state : fast_crc32(state, copy, bytes);
-  }
-  while (bytes != 0) {
-    const ConstBytes piece = payload.take(bytes);
-    state = fast_crc32(state, piece.data(), piece.size());
-    add_piece(piece.data(), piece.size());
-    bytes -= static_cast<std::uint32_t>(piece.size());
-  }
-  return state;
+Bytes SendBatch::take_scratch(std::size_t bytes) {
+  const Bytes taken(scratch_->data() + scratch_used_, bytes);
+  scratch_used_ += bytes;
+  return taken;
 }
 
-void SendBatch::add_piece(const std::byte* data, std::size_t bytes) {
+Bytes SendBatch::write_headers(const TxFrame& frame, unsigned index) {
+  const std::span<std::byte, kMaxHeaderBytes> room(scratch_->data() + scratch_used_,
+                                                   kMaxHeaderBytes);
+  return take_scratch(wire::run_headers(frame, index, room));
+}
+
+// The whole packet lies in the scratch area, one piece of it.
+void SendBatch::copy_payload(Bytes headers, std::uint32_t bytes, wire::PayloadCursor& payload,
+                             std::uint32_t icrc_start) {
+  payload.copy(take_scratch(bytes));
+  const Bytes pad = take_scratch(wire::pad_bytes_for(bytes));
+  std::fill(pad.begin(), pad.end(), std::byte{0});
+  const Bytes covered(headers.data(), pad.data() + pad.size());
+  write_trailer(icrc_in_place(icrc_start, covered), 0);
+  add_piece({headers.data(), scratch_->data() + scratch_used_});
+}
+
+void SendBatch::gather_payload(Bytes headers, std::uint32_t bytes, wire::PayloadCursor& payload,
+                               std::uint32_t icrc_start) {
+  std::uint32_t state = wire::icrc_headers(fast_crc32, icrc_start, headers);
+  add_piece(headers);
+  for (std::uint32_t left = bytes; left != 0;) {
+    const ConstBytes piece = payload.take(left);
+    state = fast_crc32(state, piece.data(), piece.size());
+    add_piece(piece);
+    left -= static_cast<std::uint32_t>(piece.size());
+  }
+  add_piece(write_trailer(state, wire::pad_bytes_for(bytes)));
+}
+
+ConstBytes SendBatch::write_trailer(std::uint32_t state, std::size_t pad_bytes) {
+  const std::span<std::byte, wire::kMaxTrailerBytes> room(scratch_->data() + scratch_used_,
+                                                          wire::kMaxTrailerBytes);
+  return take_scratch(wire::icrc_trailer(fast_crc32, state, pad_bytes, room));
+}
+
+void SendBatch::add_piece(ConstBytes piece) {
   msghdr& system = (*system_)[message_count_ - 1].msg_hdr;
   if (system.msg_iovlen != 0) {
     iovec& last = system.msg_iov[system.msg_iovlen - 1];
-    if (static_cast<const std::byte*>(last.iov_base) + last.iov_len == data) {
-      last.iov_len += bytes;
+    if (static_cast<const std::byte*>(last.iov_base) + last.iov_len == piece.data()) {
+      last.iov_len += piece.size();
       return;
     }
   }
-  (*pieces_)[piece_count_++] = {const_cast<std::byte*>(data), bytes};
+  (*pieces_)[piece_count_++] = {const_cast<std::byte*>(piece.data()), piece.size()};
   ++system.msg_iovlen;
 }
 

@@ -6,8 +6,9 @@
 // and UDP header of its own. It may span frames, so that sixty small WRITEs of a QP leave as one.
 //
 // Headers, pads and ICRCs lie in a scratch area, payload is gathered from where it is. What lies
-// together goes as one piece: the ICRC of a packet and the headers of the next always do, and
-// payloads too small to be worth a piece of their own are copied between them.
+// together goes as one piece, as the ICRC of a packet and the headers of the next always do.
+// Payloads of up to 1,024 bytes are copied between them: that costs less than the kernel's work on
+// two more pieces (at path MTU 1024, 33 us for 64 KiB against 36).
 //
 // Nothing here makes a system call.
 #pragma once
@@ -63,7 +64,7 @@ class SendBatch {
   static constexpr std::size_t kPiecesMax = 2'048;
   static constexpr std::size_t kPiecesOfMessageMax = 1'024;  // the kernel's UIO_MAXIOV
   static constexpr std::size_t kScratchBytes = 96 << 10;
-  static constexpr std::size_t kCopiedPayloadMax = 256;
+  static constexpr std::size_t kCopiedPayloadMax = 1024;
   static constexpr std::size_t kControlBytes = 160;
   struct Control {
     alignas(cmsghdr) std::array<std::byte, kControlBytes> bytes;
@@ -76,8 +77,14 @@ class SendBatch {
                      std::uint32_t packet_bytes);
   void write_packet(const TxFrame& frame, unsigned index, std::uint32_t packet_bytes,
                     wire::PayloadCursor& payload);
-  std::uint32_t add_payload(std::uint32_t state, std::uint32_t bytes, wire::PayloadCursor& payload);
-  void add_piece(const std::byte* data, std::size_t bytes);
+  Bytes take_scratch(std::size_t bytes);
+  Bytes write_headers(const TxFrame& frame, unsigned index);
+  void copy_payload(Bytes headers, std::uint32_t bytes, wire::PayloadCursor& payload,
+                    std::uint32_t icrc_start);
+  void gather_payload(Bytes headers, std::uint32_t bytes, wire::PayloadCursor& payload,
+                      std::uint32_t icrc_start);
+  ConstBytes write_trailer(std::uint32_t state, std::size_t pad_bytes);
+  void add_piece(ConstBytes piece);
   void add_segment_size(std::size_t i);
 
   std::array<Message, kMessagesMax> messages_;
