@@ -18,7 +18,7 @@ if [ "${1:-}" = --fix ]; then
 fi
 
 # One line for each place, without the text that clang-format shows with it.
-wrong=$(files | xargs -r -n 20 -P "$(nproc)" "$formatter" --dry-run 2>&1 |
+wrong=$(files | xargs -r "$formatter" --dry-run 2>&1 |
   sed -n 's/^\([^: ]*:[0-9]*\):[0-9]*: warning: code should be.*/\1: not as clang-format has it/p' |
   sort -u -t : -k 1,1 -k 2,2n)
 [ -z "$wrong" ] && exit

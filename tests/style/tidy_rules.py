@@ -22,7 +22,8 @@ CODE = [
     ("heap", r"(?<!operator )\bnew\b(?!\s*\()|\b([mc]|re)alloc\s*\(|\bfree\s*\(", CORE, [],
      "the core owns no memory; take a span"),
     ("byte-order", r"\b(nto|hto)(hl|hs|nl|ns)\s*\(|\b(be|le)\d\dtoh\b|\bhto(be|le)\d\d\b",
-     ["src", "providers"], ["src/datapath/udp", "src/host"],  # fields of the kernel's sockaddr
+     ["src", "providers"],
+     ["src/datapath/udp", "src/host", "src/verbs"],  # fields of sockaddr and of ibv_device_attr
      "use base/byte_order.h"),
     ("default", r"\bdefault\s*:", CORE, [],
      "name every enumerator, so that -Wswitch finds the one that is missing"),
@@ -70,5 +71,5 @@ EXCEPTIONS = {
 
 # What holds no text of ours.
 DATA = re.compile(r"\.(pcap|pcapng|bin|hex|tsv|png|svg|gz)$|^tests/data/|^LICENSE$")
-# No room for a licence line: JSON has no comments, a document is read, the others are one line.
-NO_SPDX = re.compile(r"\.(json|md|driver)$|^\.clang-format$|^\.gitignore$")
+# No licence line: JSON has no comments, a document is read, the others are a line or two.
+NO_SPDX = re.compile(r"\.(json|md|driver|map)$|^\.clang-format$|^\.gitignore$")
