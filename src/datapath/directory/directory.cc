@@ -174,7 +174,9 @@ std::optional<std::uint32_t> Directory::claim_oldest_free() {
       best_word = word;
     }
     if (best == 0) return std::nullopt;
-    if (table().blocks[best].compare_exchange_strong(best_word.value, mine)) return best;
+    if (!table().blocks[best].compare_exchange_strong(best_word.value, mine)) continue;
+    changed();
+    return best;
   }
 }
 

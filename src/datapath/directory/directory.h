@@ -103,7 +103,7 @@ class Directory {
   // Has not left, and its process lives (also if stopped); one system call.
   [[nodiscard]] bool is_alive(SlotHandle handle) const;
 
-  // Changes at every join, leave, reclaim, and change of the reuseport group.
+  // Changes at every join, leave, reclaim, claim of a block, and change of the reuseport group.
   [[nodiscard]] std::uint64_t epoch() const { return table().epoch.load(std::memory_order_acquire); }
   // Everybody present, by slot; may hold processes that were killed and not yet swept.
   [[nodiscard]] std::vector<SlotInfo> slots() const;
