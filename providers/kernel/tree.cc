@@ -109,7 +109,8 @@ bool is_in_tree(std::string_view path, char (&place)[PATH_MAX], Stat& status) {
 bool find_plain(std::string_view text, const PlainPath& plain, Want want, char (&place)[PATH_MAX]) {
   std::string_view path = plain.view();
   if (is_at_or_below(path, tree_path)) path.remove_prefix(strlen(tree_path));
-  if (!is_answered(path)) return plain.goes_up_from_root() && join(path, "", place);
+  if (!is_answered(path))
+    return plain.goes_up_from_root() && join(path.empty() ? "/" : path, "", place);
 
   Stat status;
   const bool as_written = text.starts_with('/') && is_in_tree(text, place, status);

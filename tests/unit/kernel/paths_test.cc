@@ -40,6 +40,7 @@ TEST_F(Path, MayLeaveTheTreeAgain) {
   EXPECT_EQ(ask("opendir", "/sys/class/infiniband/../net"), ask("opendir", "/sys/class/net"));
   EXPECT_EQ(ask("stat", "/dev/infiniband/../zero"), "char 1:5");
   EXPECT_EQ(ask("stat", "/dev/infiniband/.."), "folder");
+  EXPECT_EQ(ask("stat", "/dev/infiniband/../.."), "folder");
 }
 
 // After a link `..` is the folder that the link's target is in, not the one that the text says.
