@@ -41,7 +41,7 @@ ShmDatapath::ShmDatapath(Directory& directory, const ShmOptions& options,
   inbound_.reserve(kSlotCount);
   touched_.reserve(kSlotCount);
   watched_.reserve(kSlotCount);
-  lent_.reserve(kRingsPerPoll);
+  lent_.reserve(kRingsPerPoll + 1);
   bell_seen_ = mailbox_.bell.load(std::memory_order_acquire) - 1;  // look once in any case
 }
 
@@ -162,8 +162,8 @@ std::size_t ShmDatapath::rx_burst(std::span<RxPacket> packets) {
   if (mailbox_.bell.load(std::memory_order_acquire) != bell_seen_) take_offers();
   packets = packets.first(std::min(packets.size(), kLargestBurst));
   std::size_t filled = 0;
-  const std::size_t polled = std::min(inbound_.size(), kRingsPerPoll);
-  for (std::size_t i = 0; i < polled && filled < packets.size(); ++i) {
+  for (std::size_t i = 0; i < inbound_.size() && filled < packets.size(); ++i) {
+    if (i >= kRingsPerPoll && filled != 0) break;
     if (next_ring_ >= inbound_.size()) next_ring_ = 0;
     Inbound& from = *inbound_[next_ring_++];
     if (from.is_open() && from.has_news()) filled = read_ring(from, packets, filled);

@@ -68,7 +68,7 @@ class ShmDatapath final : public Datapath {
   [[gnu::cold]] void let_go_of_the_gone();
   [[nodiscard]] bool has_news() const;
 
-  // Rings looked at in one rx_burst, and packets lent by one.
+  // Rings looked at in one rx_burst that has found something, and packets lent by one.
   static constexpr std::size_t kRingsPerPoll = 16;
   static constexpr std::size_t kLargestBurst = 64;
 

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Sleeping and being woken.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sched.h>
+
+#include <thread>
+
+#include "unit/datapath/directory/temporary_folder.h"
+#include "unit/datapath/shm/shm_end.h"
+
+namespace uroce::datapath {
+namespace {
+
+using testing::ElementsAre;
+
+bool is_readable(ShmEnd& end, int timeout_ms = 0) {
+  pollfd one{.fd = end.link().wakeup_descriptor(), .events = POLLIN, .revents = 0};
+  return ::poll(&one, 1, timeout_ms) == 1;
+}
+
+struct ShmWakeup : testing::Test {
+  TemporaryFolder folder;
+  ShmEnd a{folder.path()}, b{folder.path()};
+  Path path = a.path_to(b.qpn());
+
+  void SetUp() override {
+    EXPECT_THAT(a.receive(), testing::IsEmpty());
+    EXPECT_THAT(b.receive(), testing::IsEmpty());  // takes the offer
+  }
+};
+
+TEST_F(ShmWakeup, AnAwakePeerIsNotWoken) {
+  EXPECT_TRUE(a.send(path, 1));
+  EXPECT_FALSE(is_readable(b));
+  EXPECT_EQ(a.link().counters().wakeups_sent, 0u);
+}
+
+TEST_F(ShmWakeup, ASleepingPeerIsWokenOnceHoweverMuchIsSent) {
+  ASSERT_TRUE(b.link().arm_wakeup());
+  for (std::uint32_t i = 0; i < 10; ++i) EXPECT_TRUE(a.send(path, i));
+  EXPECT_TRUE(is_readable(b));
+  EXPECT_EQ(a.link().counters().wakeups_sent, 1u);
+  b.link().disarm_wakeup();
+  EXPECT_FALSE(is_readable(b));
+  EXPECT_EQ(b.receive().size(), 10u);
+}
+
+TEST_F(ShmWakeup, ArmingFindsWhatIsThereAlready) {
+  EXPECT_TRUE(a.send(path, 1));
+  EXPECT_FALSE(b.link().arm_wakeup());
+  b.link().disarm_wakeup();
+  EXPECT_THAT(b.receive(), ElementsAre(1));
+  EXPECT_TRUE(b.link().arm_wakeup());
+}
+
+TEST_F(ShmWakeup, ANewRingWakesToo) {
+  ShmEnd c(folder.path());
+  ASSERT_TRUE(b.link().arm_wakeup());
+  const Path from_c = c.path_to(b.qpn());
+  EXPECT_TRUE(is_readable(b));
+  b.link().disarm_wakeup();
+  EXPECT_TRUE(c.send(from_c, 5));
+  EXPECT_THAT(b.receive(), ElementsAre(5));
+}
+
+TEST_F(ShmWakeup, APeerThatIsAwakeButDoesNotReadIsWokenEverMoreSeldom) {
+  EXPECT_TRUE(a.send(path, 1));
+  a.link().on_turn({1'000});
+  a.link().on_turn({8'000});
+  EXPECT_FALSE(is_readable(b));
+  a.link().on_turn({22'000});
+  EXPECT_TRUE(is_readable(b));
+  EXPECT_EQ(a.link().counters().wakeups_sent, 1u);
+  for (std::int64_t now = 23'000; now < 1'000'000; now += 1'000) a.link().on_turn({now});
+  EXPECT_LE(a.link().counters().wakeups_sent, 8u);
+  EXPECT_THAT(b.receive(), ElementsAre(1));
+  EXPECT_FALSE(is_readable(b));
+}
+
+TEST_F(ShmWakeup, APeerThatReadsIsLeftAlone) {
+  for (std::uint32_t i = 0; i < 1000; ++i) {
+    EXPECT_TRUE(a.send(path, i));
+    a.link().on_turn({i * 50'000 + 1});
+    EXPECT_THAT(b.receive(), ElementsAre(i));
+    EXPECT_THAT(b.receive(), testing::IsEmpty());
+    a.link().on_turn({i * 50'000 + 40'000});
+  }
+  EXPECT_EQ(a.link().counters().wakeups_sent, 0u);
+}
+
+TEST_F(ShmWakeup, ASenderThatGoesToSleepWakesWhoHasNotRead) {
+  EXPECT_TRUE(a.send(path, 1));
+  EXPECT_TRUE(a.link().arm_wakeup());
+  EXPECT_TRUE(is_readable(b));
+  a.link().disarm_wakeup();
+  EXPECT_TRUE(a.link().arm_wakeup());
+  EXPECT_EQ(a.link().counters().wakeups_sent, 1u);
+}
+
+// Waits as an engine does; nobody sends it anything by another way, so a lost wake-up ends the test
+// by the time limit of poll.
+bool receive_asleep(ShmEnd& end, std::uint32_t wanted) {
+  for (;;) {
+    const auto got = end.receive();
+    if (!got.empty()) return got.size() == 1 && got[0] == wanted;
+    const bool may_sleep = end.link().arm_wakeup();
+    const bool was_woken = !may_sleep || is_readable(end, 20'000);
+    end.link().disarm_wakeup();
+    if (!was_woken) return false;
+  }
+}
+
+constexpr std::uint32_t kStressRounds = 5'000;
+
+// Both sides sleep whenever there is nothing: every wake-up matters.
+bool play(ShmEnd& end, const Path& way, bool begins) {
+  for (std::uint32_t i = 0; i < kStressRounds; ++i) {
+    if (begins && !end.send(way, i)) return false;
+    if (!receive_asleep(end, i)) return false;
+    if (!begins && !end.send(way, i)) return false;
+  }
+  return true;
+}
+
+TEST_F(ShmWakeup, NoWakeUpIsLostBetweenThreads) {
+  const Path back = b.path_to(a.qpn());
+  bool other_is_well = false;
+  std::thread other([&] { other_is_well = play(b, back, false); });
+  EXPECT_TRUE(play(a, path, true));
+  other.join();
+  EXPECT_TRUE(other_is_well);
+  EXPECT_LE(a.link().counters().wakeups_sent, 2 * kStressRounds);
+}
+
+TEST_F(ShmWakeup, NoWakeUpIsLostBetweenProcesses) {
+  Child child([&](Child& self) {
+    ShmEnd c(folder.path());
+    self.tell(c.qpn().value);
+    const Path back = c.path_to(Qpn{static_cast<std::uint32_t>(self.hear())});
+    self.tell(play(c, back, false) ? 1 : 0);
+    (void)self.hear();
+  });
+  const Path out = a.path_to(Qpn{static_cast<std::uint32_t>(child.hear())});
+  child.tell(a.qpn().value);
+  EXPECT_TRUE(play(a, out, true));
+  EXPECT_EQ(child.hear(), 1u);
+}
+
+TEST_F(ShmWakeup, NoWakeUpIsLostWhereSendersMustFence) {
+  const Path back = b.path_to(a.qpn());
+  a.directory().mailbox(a.directory().own_slot().index).senders_must_fence.store(1);
+  b.directory().mailbox(b.directory().own_slot().index).senders_must_fence.store(1);
+  bool other_is_well = false;
+  std::thread other([&] { other_is_well = play(b, back, false); });
+  EXPECT_TRUE(play(a, path, true));
+  other.join();
+  EXPECT_TRUE(other_is_well);
+}
+
+}  // namespace
+}  // namespace uroce::datapath
