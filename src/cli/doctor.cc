@@ -12,7 +12,8 @@
 namespace uroce::cli {
 namespace {
 
-constexpr std::size_t kColumns = 92;
+// With the indent, 80.
+constexpr std::size_t kColumns = 69;
 constexpr std::string_view kIndent = "           ";
 
 struct Mark {

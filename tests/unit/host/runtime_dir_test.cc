@@ -39,7 +39,7 @@ TEST(RuntimeDirectory, OurOwnVariableWins) {
 }
 
 TEST(RuntimeDirectory, ABaseThatIsMissingIsPassedOver) {
-  const auto directory = open_runtime_directory({{"XDG_RUNTIME_DIR", "/nonexistent"}}, 1);
+  const auto directory = open_runtime_directory({{"XDG_RUNTIME_DIR", "/nonexistent"}}, 2);
   ASSERT_TRUE(directory) << directory.error().message;
   EXPECT_EQ(directory->path, "/tmp/uroce-" + std::to_string(geteuid()));
   rmdir(directory->network_path.c_str());
