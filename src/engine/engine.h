@@ -185,6 +185,9 @@ class Engine::Section {
   [[nodiscard]] transport::Hca& hca() { return engine_.hca_; }
   [[nodiscard]] Instant now() const { return now_; }
 
+  // Nobody's doorbell is on the stack any more, unless somebody rings now.
+  void take_doorbells();
+
   // Opens the path on the link that reaches `destination` (placement.h), and sets `link`. 0, or
   // an errno.
   [[nodiscard]] int open_path(Path& path, Qpn destination, std::uint8_t& link);

@@ -67,6 +67,11 @@ Engine::Section::~Section() {
   engine_.leave();
 }
 
+void Engine::Section::take_doorbells() {
+  engine_.doorbells_.take_all(
+      [this](transport::Qp& qp) { engine_.hca_.on_doorbell(now_, qp); });
+}
+
 int Engine::Section::open_path(Path& path, Qpn destination, std::uint8_t& link) {
   const bool is_own = engine_.parts_.port->is_own_address(path.destination);
   const int failure = open_on_some_link(engine_.parts_.links, is_own, path, destination, link);

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "verbs/context.h"
+
+#include <fcntl.h>
+#include <rdma/ib_user_verbs.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <new>
+
+#include "engine/registry.h"
+#include "verbs/events.h"
+
+namespace uroce::verbs {
+
+Context* Context::open(const char* device) {
+  auto engine = engine::acquire_engine(device, {.completion = tell_completion, .event = tell_event});
+  if (!engine) {
+    errno = engine.error().code;
+    return nullptr;
+  }
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) {
+    engine::release_engine(**engine);
+    return nullptr;
+  }
+  auto* context = new (std::nothrow) Context(**engine, ends[0], ends[1]);
+  close(ends[1]);  // the context has a description of its own
+  if (context == nullptr) {
+    close(ends[0]);
+    engine::release_engine(**engine);
+    errno = ENOMEM;
+    return nullptr;
+  }
+  context->engine_.add_listener(*context);
+  return context;
+}
+
+Context::~Context() {
+  if (engine_.is_abandoned()) return;
+  engine_.remove_listener(*this);
+  engine::release_engine(engine_);
+}
+
+CompletionChannel* Context::use_channel(const ibv_comp_channel& channel) {
+  const std::lock_guard guard(channels_mutex_);
+  for (CompletionChannel* c = channels_.get(); c != nullptr; c = c->next.get()) {
+    if (c->key != &channel) continue;
+    ++c->users;
+    return c;
+  }
+  std::unique_ptr<CompletionChannel> made(new (std::nothrow) CompletionChannel(channel));
+  if (made == nullptr || !made->pipe.is_open()) return nullptr;
+  made->next = std::move(channels_);
+  channels_ = std::move(made);
+  return channels_.get();
+}
+
+void Context::release_channel(CompletionChannel& channel) {
+  const std::lock_guard guard(channels_mutex_);
+  if (--channel.users != 0) return;
+  std::unique_ptr<CompletionChannel>* link = &channels_;
+  while (link->get() != &channel) link = &(*link)->next;
+  *link = std::move(channel.next);
+}
+
+bool Context::write_event(std::uint64_t element, std::uint32_t type) {
+  return async_.write(ib_uverbs_async_event_desc{element, type, 0});
+}
+
+std::uint32_t Context::take_back_events(const void* element) {
+  return async_.take_back<ib_uverbs_async_event_desc>(
+      [element](const ib_uverbs_async_event_desc& event) {
+        return event.element == reinterpret_cast<std::uintptr_t>(element);
+      });
+}
+
+void Context::on_port_event(engine::PortEvent event) {
+  constexpr std::uint64_t kPort = 1;
+  static_cast<void>(write_event(kPort, static_cast<std::uint32_t>(event)));
+}
+
+void wait_for_acknowledgement(pthread_mutex_t& mutex, pthread_cond_t& condition,
+                              const std::uint32_t& completed, std::uint32_t given) {
+  pthread_mutex_lock(&mutex);
+  while (completed != given) pthread_cond_wait(&condition, &mutex);
+  pthread_mutex_unlock(&mutex);
+}
+
+}  // namespace uroce::verbs

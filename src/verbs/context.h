@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// An open device: its engine, and where its events go. Completion channels are made behind our back
+// (libibverbs asks the kernel) and closed so as well, so we learn of one with its first CQ and
+// forget it with its last.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "engine/engine.h"
+#include "transport/events.h"
+#include "verbs/event_pipe.h"
+
+namespace uroce::verbs {
+
+struct CompletionChannel {
+  explicit CompletionChannel(const ibv_comp_channel& channel)
+      : key(&channel), pipe(channel.fd) {}
+
+  const ibv_comp_channel* key;
+  EventPipe pipe;
+  std::uint32_t users = 1;  // CQs
+  std::unique_ptr<CompletionChannel> next;
+};
+
+class Context final : public engine::PortListener {
+ public:
+  // Null, and errno, when the device cannot be opened; a line on standard error says why.
+  static Context* open(const char* device);
+  ~Context();
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+
+  [[nodiscard]] engine::Engine& engine() const { return engine_; }
+  // The application's end; closed by libibverbs with the context.
+  [[nodiscard]] int async_descriptor() const { return async_descriptor_; }
+
+  // With one more user; null without memory or descriptors.
+  [[nodiscard]] CompletionChannel* use_channel(const ibv_comp_channel& channel);
+  void release_channel(CompletionChannel& channel);
+
+  // Both under the shard's lock. An event for `element` (or port 1); false when it was lost
+  // because thousands are unread.
+  bool write_event(std::uint64_t element, std::uint32_t type);
+  // How many events for `element` nobody has read; nobody will.
+  [[nodiscard]] std::uint32_t take_back_events(const void* element);
+
+  void on_port_event(engine::PortEvent event) override;
+
+ private:
+  Context(engine::Engine& engine, int read_descriptor, int write_descriptor)
+      : engine_(engine), async_descriptor_(read_descriptor), async_(write_descriptor) {}
+
+  engine::Engine& engine_;
+  int async_descriptor_;
+  EventPipe async_;
+  std::mutex channels_mutex_;
+  std::unique_ptr<CompletionChannel> channels_;
+};
+
+// Waits until the application has acknowledged what it was given: `completed` is the public
+// object's counter, guarded by its mutex (man ibv_ack_cq_events, ibv_ack_async_event).
+void wait_for_acknowledgement(pthread_mutex_t& mutex, pthread_cond_t& condition,
+                              const std::uint32_t& completed, std::uint32_t given);
+
+}  // namespace uroce::verbs

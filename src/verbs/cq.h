@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// A completion queue of the application. `lock` serialises its consumers; the producer is the core,
+// under the shard's lock. Whoever needs both takes the shard's lock first: consumers only ever try
+// that one.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "engine/spin_lock.h"
+#include "engine/zeroed_memory.h"
+#include "transport/completion.h"
+#include "verbs/context.h"
+
+namespace uroce::verbs {
+
+struct Cq {
+  Cq(Context& owner, ibv_cq& public_part) : context(owner), handle(public_part) {}
+
+  // Under the shard's lock: into the channel, or as soon as there is room.
+  void write_notification();
+
+  Context& context;
+  ibv_cq& handle;
+  transport::CompletionQueue queue;
+  engine::SpinLock lock;
+  engine::ZeroedMemory ring;
+  CompletionChannel* channel = nullptr;
+  std::atomic<std::uint32_t> users{0};       // QPs
+  std::uint32_t notifications_given = 0;     // written to the channel
+  std::uint32_t notifications_waiting = 0;   // the channel is full of unread ones
+  std::uint32_t events_given = 0;            // asynchronous ones
+};
+
+// Null, and errno.
+[[nodiscard]] Cq* create_cq(Context& context, ibv_cq& handle, int entries,
+                            ibv_comp_channel* channel, int vector);
+[[nodiscard]] int resize_cq(Cq& cq, int entries);
+// 0 or EBUSY; waits until the events that were read are acknowledged.
+[[nodiscard]] int destroy_cq(Cq* cq);
+
+// man ibv_poll_cq: how many, or negative.
+[[nodiscard]] int poll_cq(Cq& cq, int count, ibv_wc* completions);
+[[nodiscard]] int req_notify_cq(Cq& cq, int solicited_only);
+// After the application has read a notification: there is room for those that wait.
+void on_notification_read(Cq& cq);
+
+}  // namespace uroce::verbs

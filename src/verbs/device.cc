@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "verbs/device.h"
+
+#include <endian.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+
+#include "engine/quota.h"
+#include "host/gid_table.h"
+#include "host/port_attributes.h"
+#include "verbs/limits.h"
+#include "verbs/translate.h"
+
+namespace uroce::verbs {
+namespace {
+
+// An OUI that nobody owns (locally administered) and our initials.
+constexpr std::uint32_t kVendorId = 0x02'7572;
+constexpr std::uint32_t kVendorPartId = 1;
+constexpr std::uint32_t kHardwareVersion = 1;
+// IBTA PortInfo:CapabilityMask, as rdma_core's IBV_PORT_* have it.
+constexpr std::uint32_t kPortCapabilities = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS;
+constexpr std::uint8_t kPhysicalLinkUp = 5;
+constexpr std::uint8_t kPhysicalDisabled = 3;
+constexpr std::uint8_t kOneVirtualLane = 1;
+// 4.096 us << 15: how long a response may wait for its turn of the processor.
+constexpr std::uint8_t kAckDelay = 15;
+
+constexpr int number(std::uint32_t value) { return static_cast<int>(value); }
+
+void fill(ibv_device_attr& a, std::uint64_t node_guid) {
+  std::strncpy(a.fw_ver, UROCE_VERSION, sizeof(a.fw_ver) - 1);
+  a.node_guid = a.sys_image_guid = htobe64(node_guid);
+  a.max_mr_size = UINT64_MAX;
+  a.page_size_cap = 0xffff'f000;
+  a.vendor_id = kVendorId;
+  a.vendor_part_id = kVendorPartId;
+  a.hw_ver = kHardwareVersion;
+  a.max_qp = number(engine::kQpMax);
+  a.max_qp_wr = number(kWorkRequestsMax);
+  a.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT |
+                       IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN;
+  a.max_sge = a.max_sge_rd = number(kSgesMax);
+  a.max_cq = number(engine::kCqMax);
+  a.max_cqe = number(kCqesMax);
+  a.max_mr = number(engine::kMrMax);
+  a.max_pd = number(engine::kPdMax);
+  a.max_qp_rd_atom = a.max_qp_init_rd_atom = number(kReadAtomicMax);
+  a.max_res_rd_atom = number(kReadAtomicMax * engine::kQpMax);
+  // Remote atomics are the processor's own, so they are atomic for everybody on this host.
+  a.atomic_cap = IBV_ATOMIC_GLOB;
+  a.max_srq = number(engine::kSrqMax);
+  a.max_srq_wr = number(kWorkRequestsMax);
+  a.max_srq_sge = number(kSgesMax);
+  a.max_pkeys = 1;
+  a.local_ca_ack_delay = kAckDelay;
+  a.phys_port_cnt = 1;
+}
+
+}  // namespace
+
+int query_device_ex(const Context& context, ibv_device_attr_ex& attributes, std::size_t size) {
+  if (size < sizeof(attributes.orig_attr)) return EINVAL;
+  if (context.engine().is_abandoned()) return EIO;
+  // The caller's structure may be older, and so shorter, than ours.
+  ibv_device_attr_ex all{};
+  fill(all.orig_attr, context.engine().port().device().node_guid);
+  all.device_cap_flags_ex = all.orig_attr.device_cap_flags;
+  all.phys_port_cnt_ex = 1;
+  const std::size_t known = size < sizeof(all) ? size : sizeof(all);
+  std::memset(static_cast<void*>(&attributes), 0, size);
+  std::memcpy(static_cast<void*>(&attributes), &all, known);
+  return 0;
+}
+
+int query_port(const Context& context, std::uint8_t port, ibv_port_attr& attributes) {
+  if (port != 1) return EINVAL;
+  if (context.engine().is_abandoned()) return EIO;
+  const engine::PortFacts facts = context.engine().port().facts();
+  const auto megabits = static_cast<std::uint32_t>(facts.bits_per_second / 1'000'000);
+  const host::PortRate& rate = host::port_rate(megabits);
+  attributes = {};
+  attributes.state = facts.active ? IBV_PORT_ACTIVE : IBV_PORT_DOWN;
+  attributes.max_mtu = IBV_MTU_4096;
+  attributes.active_mtu = mtu_of_bytes(host::port_path_mtu(facts.mtu_bytes));
+  attributes.gid_tbl_len = number(host::GidTable::kLength);
+  attributes.port_cap_flags = kPortCapabilities;
+  attributes.max_msg_sz = static_cast<std::uint32_t>(kMessageBytesMax);
+  attributes.pkey_tbl_len = 1;
+  attributes.max_vl_num = kOneVirtualLane;
+  attributes.active_width = rate.active_width;
+  attributes.active_speed = rate.active_speed;
+  attributes.phys_state = facts.active ? kPhysicalLinkUp : kPhysicalDisabled;
+  attributes.link_layer = IBV_LINK_LAYER_ETHERNET;
+  return 0;
+}
+
+}  // namespace uroce::verbs

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What a device and its port say of themselves. Every number is one that is kept.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <cstddef>
+
+#include "verbs/context.h"
+
+namespace uroce::verbs {
+
+[[nodiscard]] int query_device_ex(const Context& context, ibv_device_attr_ex& attributes,
+                                  std::size_t size);
+[[nodiscard]] int query_port(const Context& context, std::uint8_t port,
+                             ibv_port_attr& attributes);
+
+}  // namespace uroce::verbs

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "verbs/event_pipe.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+
+namespace uroce::verbs {
+namespace {
+
+bool is_ready(int descriptor, short what) {
+  pollfd ready{descriptor, what, 0};
+  return poll(&ready, 1, 0) == 1 && (ready.revents & what) != 0;
+}
+
+}  // namespace
+
+EventPipe::EventPipe(int descriptor) {
+  std::array<char, 32> path;
+  std::snprintf(path.data(), path.size(), "/proc/self/fd/%d", descriptor);
+  descriptor_ = open(path.data(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
+  // Without /proc the description is shared; is_ready() then keeps us from blocking.
+  if (descriptor_ < 0) descriptor_ = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+}
+
+EventPipe::~EventPipe() {
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
+std::size_t EventPipe::unread_bytes() const {
+  int bytes = 0;
+  return ioctl(descriptor_, FIONREAD, &bytes) == 0 ? static_cast<std::size_t>(bytes) : 0;
+}
+
+// A pipe takes and gives as few bytes as these whole or not at all.
+bool EventPipe::write_bytes(const void* event, std::size_t bytes) {
+  return is_ready(descriptor_, POLLOUT) &&
+         ::write(descriptor_, event, bytes) == static_cast<ssize_t>(bytes);
+}
+
+bool EventPipe::read_bytes(void* event, std::size_t bytes) {
+  return is_ready(descriptor_, POLLIN) &&
+         ::read(descriptor_, event, bytes) == static_cast<ssize_t>(bytes);
+}
+
+}  // namespace uroce::verbs

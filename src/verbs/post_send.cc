@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// ibv_post_send: checks each work request, writes it into the ring, and rings once for the list.
+// The checks are a table by opcode, and a request that fails one is the first not posted.
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+
+#include "verbs/limits.h"
+#include "verbs/qp.h"
+#include "verbs/receive_ring.h"
+
+namespace uroce::verbs {
+namespace {
+
+using transport::SendOperation;
+using transport::SendWqe;
+namespace flag = transport::send_flag;
+
+enum class Shape : std::uint8_t { kUnsupported, kSend, kWrite, kRead, kAtomic };
+struct OpcodeRow {
+  Shape shape = Shape::kUnsupported;
+  SendOperation operation = SendOperation::kSend;
+};
+
+constexpr std::size_t kOpcodes = 16;
+constexpr std::array<OpcodeRow, kOpcodes> make_rows() {
+  std::array<OpcodeRow, kOpcodes> rows{};
+  rows[IBV_WR_SEND] = {Shape::kSend, SendOperation::kSend};
+  rows[IBV_WR_SEND_WITH_IMM] = {Shape::kSend, SendOperation::kSendWithImmediate};
+  rows[IBV_WR_RDMA_WRITE] = {Shape::kWrite, SendOperation::kWrite};
+  rows[IBV_WR_RDMA_WRITE_WITH_IMM] = {Shape::kWrite, SendOperation::kWriteWithImmediate};
+  rows[IBV_WR_RDMA_READ] = {Shape::kRead, SendOperation::kRead};
+  rows[IBV_WR_ATOMIC_CMP_AND_SWP] = {Shape::kAtomic, SendOperation::kCompareSwap};
+  rows[IBV_WR_ATOMIC_FETCH_AND_ADD] = {Shape::kAtomic, SendOperation::kFetchAdd};
+  return rows;
+}
+constexpr auto kRows = make_rows();
+
+// IBV_SEND_* and ours differ in their order.
+constexpr std::array<std::uint8_t, 16> make_flags() {
+  std::array<std::uint8_t, 16> flags{};
+  for (unsigned theirs = 0; theirs < flags.size(); ++theirs) {
+    unsigned ours = 0;
+    if ((theirs & IBV_SEND_SIGNALED) != 0) ours |= flag::kSignaled;
+    if ((theirs & IBV_SEND_FENCE) != 0) ours |= flag::kFence;
+    if ((theirs & IBV_SEND_SOLICITED) != 0) ours |= flag::kSolicited;
+    if ((theirs & IBV_SEND_INLINE) != 0) ours |= flag::kInline;
+    flags[theirs] = static_cast<std::uint8_t>(ours);
+  }
+  return flags;
+}
+constexpr auto kFlags = make_flags();
+
+// man ibv_post_send. The length of the message is written to `bytes`.
+int check(const ibv_send_wr& request, const ibv_qp_cap& limits, Shape shape,
+          std::uint64_t& bytes) {
+  if (shape == Shape::kUnsupported || (request.send_flags & ~0xfU) != 0) return EINVAL;
+  if (request.num_sge < 0) return EINVAL;
+  const bool is_inline = (request.send_flags & IBV_SEND_INLINE) != 0;
+  const auto sges = static_cast<std::uint32_t>(request.num_sge);
+  // Inline data are copied here and now, so their number of pieces does not matter.
+  if (!is_inline && sges > limits.max_send_sge) return EINVAL;
+  bytes = total_bytes(request.sg_list, request.num_sge);
+  if (bytes > kMessageBytesMax) return EINVAL;
+  if (is_inline && (shape == Shape::kRead || shape == Shape::kAtomic)) return EINVAL;
+  if (is_inline && bytes > limits.max_inline_data) return EINVAL;
+  if (shape == Shape::kAtomic && bytes < sizeof(std::uint64_t)) return EINVAL;
+  return 0;
+}
+
+void copy_inline(const ibv_send_wr& request, std::byte* to) {
+  for (int i = 0; i < request.num_sge; ++i) {
+    const ibv_sge& sge = request.sg_list[i];
+    if (sge.length != 0) std::memcpy(to, reinterpret_cast<const void*>(sge.addr), sge.length);
+    to += sge.length;
+  }
+}
+
+void write_remote_part(const ibv_send_wr& request, Shape shape, SendWqe& wqe) {
+  if (shape == Shape::kAtomic) {
+    wqe.remote_address = request.wr.atomic.remote_addr;
+    wqe.rkey = {request.wr.atomic.rkey};
+    wqe.compare_add = request.wr.atomic.compare_add;
+    wqe.swap = request.wr.atomic.swap;
+    wqe.length = sizeof(std::uint64_t);
+  } else if (shape != Shape::kSend) {
+    wqe.remote_address = request.wr.rdma.remote_addr;
+    wqe.rkey = {request.wr.rdma.rkey};
+  }
+}
+
+void write_wqe(const ibv_send_wr& request, OpcodeRow row, std::uint64_t bytes, SendWqe& wqe) {
+  wqe.wr_id = request.wr_id;
+  wqe.length = static_cast<std::uint32_t>(bytes);
+  wqe.immediate = request.imm_data;
+  wqe.operation = row.operation;
+  wqe.flags = kFlags[request.send_flags & 0xf];
+  wqe.status = transport::WcStatus::kSuccess;
+  wqe.sge_count = 0;
+  write_remote_part(request, row.shape, wqe);
+  if (wqe.is_inline()) {
+    copy_inline(request, wqe.inline_data());
+  } else if (request.num_sge == 1) [[likely]] {
+    wqe.sge_count = 1;
+    std::memcpy(static_cast<void*>(wqe.sges()), request.sg_list, sizeof(ibv_sge));
+  } else if (request.num_sge != 0) {
+    wqe.sge_count = static_cast<std::uint16_t>(request.num_sge);
+    std::memcpy(static_cast<void*>(wqe.sges()), request.sg_list,
+                sizeof(ibv_sge) * static_cast<std::size_t>(request.num_sge));
+  }
+}
+
+// How many were posted is `posted`; 0 or the errno of `*request`, which then was not.
+int post_list(Qp& qp, ibv_send_wr*& request, std::uint32_t& posted) {
+  transport::SendQueue& queue = qp.core.send_queue;
+  const std::uint32_t free = queue.free_slots();
+  for (; request != nullptr; request = request->next) {
+    const OpcodeRow row = request->opcode < kOpcodes ? kRows[request->opcode] : OpcodeRow{};
+    std::uint64_t bytes = 0;
+    if (const int e = check(*request, qp.limits, row.shape, bytes); e != 0) return e;
+    if (posted == free) return ENOMEM;
+    write_wqe(*request, row, bytes, queue.at(queue.next_post() + posted));
+    ++posted;
+  }
+  return 0;
+}
+
+// IBTA 10.8.2: work requests may be posted in RTS, SQD, SQE, and in ERR, where they are flushed.
+bool takes_requests(transport::QpState state) { return state >= transport::QpState::kRts; }
+
+}  // namespace
+
+int post_send(Qp& qp, ibv_send_wr* request, ibv_send_wr** bad) {
+  const bool is_open = takes_requests(qp.core.state.load(std::memory_order_acquire));
+  if (!is_open || qp.context.engine().is_abandoned()) [[unlikely]] {
+    *bad = request;
+    return is_open ? EIO : EINVAL;
+  }
+  std::uint32_t posted = 0;
+  int error = 0;
+  {
+    const std::lock_guard posters(qp.send_lock);
+    error = post_list(qp, request, posted);
+    qp.core.send_queue.post(posted);
+  }
+  if (error != 0) [[unlikely]] *bad = request;
+  if (posted != 0) qp.context.engine().ring(qp.doorbell);
+  return error;
+}
+
+}  // namespace uroce::verbs

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// A shared receive queue of the application. `lock` serialises its posters.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "engine/spin_lock.h"
+#include "engine/zeroed_memory.h"
+#include "transport/qp.h"
+#include "verbs/pd.h"
+
+namespace uroce::verbs {
+
+struct Srq {
+  Srq(Pd& domain, ibv_srq& public_part)
+      : context(domain.context), pd(domain), handle(public_part) {}
+
+  Context& context;
+  Pd& pd;
+  ibv_srq& handle;
+  transport::Srq core;
+  engine::SpinLock lock;
+  engine::ZeroedMemory ring;
+  std::uint32_t max_sges = 0;
+  std::atomic<std::uint32_t> users{0};  // QPs
+  std::uint32_t events_given = 0;
+};
+
+// Null, and errno. The capabilities given are written to `attributes`.
+[[nodiscard]] Srq* create_srq(Pd& pd, ibv_srq& handle, ibv_srq_attr& attributes);
+[[nodiscard]] int modify_srq(Srq& srq, const ibv_srq_attr& attributes, int mask);
+void query_srq(Srq& srq, ibv_srq_attr& attributes);
+[[nodiscard]] int destroy_srq(Srq* srq);
+[[nodiscard]] int post_srq_recv(Srq& srq, ibv_recv_wr* request, ibv_recv_wr** bad);
+
+}  // namespace uroce::verbs
