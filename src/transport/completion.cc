@@ -11,14 +11,19 @@ void CompletionQueue::move_to(std::span<Cqe> ring, std::uint32_t capacity) {
   set_memory(ring, capacity);
 }
 
-void CompletionQueue::purge(Qpn qpn) {
+void CompletionQueue::purge(Qpn qpn, std::atomic<std::uint32_t>* shared) {
   const std::uint32_t head = head_.load(std::memory_order_relaxed);
   const std::uint32_t published = tail_.load(std::memory_order_relaxed);
   std::uint32_t kept = head;
   std::uint32_t kept_published = head;
   for (std::uint32_t i = head; i != staged_; ++i) {
     const Cqe& entry = ring_[i & mask_];
-    if (entry.qpn == qpn) continue;
+    if (entry.qpn == qpn) {
+      if (shared != nullptr && entry.released == shared) {
+        shared->fetch_add(entry.release_count, std::memory_order_release);
+      }
+      continue;
+    }
     ring_[kept++ & mask_] = entry;
     // Counts what lay before `published`; staged ones stay staged.
     if (static_cast<std::int32_t>(i - published) < 0) kept_published = kept;

@@ -103,8 +103,9 @@ class CompletionQueue {
   }
   // Copies what is pending into `ring` and goes on there; `capacity` >= pending().
   void move_to(std::span<Cqe> ring, std::uint32_t capacity);
-  // Takes out the completions of a QP that is destroyed, keeping the others' order.
-  void purge(Qpn qpn);
+  // Takes out the completions of a QP that is destroyed or reset, keeping the others' order. Slots
+  // of its own queues go with it; those of `shared` (its SRQ's, or null) are given back.
+  void purge(Qpn qpn, std::atomic<std::uint32_t>* shared);
 
   ListHook dirty_hook;   // the core's list of queues with staged completions
   ListHook notify_hook;  // ... and of those whose notification is due

@@ -118,6 +118,10 @@ void reset(HcaState& hca, Qp& qp) {
   qp.event_hook.unlink();
   qp.pending_events = 0;
   qp.requester = RcRequester{};
+  // The shared receive request in hand will never complete.
+  if (qp.srq != nullptr && qp.responder.receive != nullptr) {
+    qp.srq->queue.released().fetch_add(1, std::memory_order_release);
+  }
   RcResponder fresh;
   fresh.replay = qp.responder.replay;
   qp.responder = fresh;
