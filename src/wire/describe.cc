@@ -2,7 +2,6 @@
 #include "wire/describe.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 
 namespace uroce::wire {
@@ -35,13 +34,10 @@ class Line {
 
  private:
   Line& number(std::uint64_t value, unsigned base, std::size_t digits_min) {
-    std::array<char, 20> digits;
-    std::size_t at = digits.size();
-    while (value != 0 || digits.size() - at < digits_min) {
-      digits[--at] = "0123456789abcdef"[value % base];
-      value /= base;
+    if (value >= base || digits_min > 1) {
+      number(value / base, base, digits_min > 1 ? digits_min - 1 : 1);
     }
-    return text({digits.data() + at, digits.size() - at});
+    return text(std::string_view("0123456789abcdef").substr(value % base, 1));
   }
 
   std::span<char> out_;
