@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The requester's timer and counters against a scripted responder.
+#include "protocol/fixture.h"
+
+namespace uroce::test {
+namespace {
+
+using namespace transport;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using wire::NakCode;
+using wire::Opcode;
+
+QpOptions retry_options(std::uint8_t timeout, std::uint8_t retries, std::uint8_t rnr_retry) {
+  QpOptions options;
+  options.timeout = timeout;
+  options.retry_count = retries;
+  options.rnr_retry = rnr_retry;
+  return options;
+}
+
+class RcRetry : public RcTest {
+ protected:
+  RcRetry() : RcTest(retry_options(8, 3, 3)) {}  // 1.048576 ms
+  static constexpr Duration kTimeout = nanoseconds(4096 << 8);
+};
+
+TEST_F(RcRetry, TimeoutsRepeatAndThenFail) {
+  post_write(1, 8);
+  EXPECT_THAT(transmits(), ElementsAre(Sent{Opcode::kRcWriteOnly, 100}));
+  for (int i = 0; i < 3; ++i) {
+    pass(kTimeout);
+    EXPECT_THAT(transmits(), ElementsAre(Sent{Opcode::kRcWriteOnly, 100}));
+  }
+  pass(kTimeout);
+  EXPECT_THAT(transmits(), IsEmpty());
+  EXPECT_EQ(endpoint.poll()->status, WcStatus::kRetryExceeded);
+  EXPECT_EQ(qp.qp.state.load(), QpState::kErr);
+}
+
+TEST_F(RcRetry, ProgressGivesTheRetriesBack) {
+  post_write(1, 2048);
+  (void)transmits();
+  for (int i = 0; i < 3; ++i) {
+    pass(kTimeout);
+    (void)transmits();
+  }
+  ack(100);
+  for (int i = 0; i < 3; ++i) {
+    pass(kTimeout);
+    EXPECT_THAT(transmits(), ElementsAre(Sent{Opcode::kRcWriteLast, 101}));
+  }
+}
+
+// Case P09.
+TEST_F(RcRetry, TimerStopsWhenAllIsAcknowledged) {
+  post_write(1, 8);
+  (void)transmits();
+  ack(100);
+  pass(kTimeout * 100);
+  EXPECT_THAT(transmits(), IsEmpty());
+  EXPECT_EQ(endpoint.hca.counters().timeouts, 0U);
+  EXPECT_EQ(endpoint.hca.next_deadline(), Instant::never());
+}
+
+// Cases P04, P05.
+TEST_F(RcRetry, SequenceNakGoesBackOnce) {
+  post_write(1, 8 * kMtu);
+  EXPECT_EQ(transmits().size(), 8U);
+  nak(103, NakCode::kPsnSequence);
+  nak(103, NakCode::kPsnSequence);
+  const auto sent = transmits();
+  ASSERT_EQ(sent.size(), 5U);
+  EXPECT_EQ(sent.front(), (Sent{Opcode::kRcWriteMiddle, 103}));
+  EXPECT_EQ(sent.back(), (Sent{Opcode::kRcWriteLast, 107}));
+  nak(103, NakCode::kPsnSequence);
+  EXPECT_THAT(transmits(), IsEmpty());
+}
+
+TEST_F(RcRetry, LateAcknowledgementAfterATimeoutIsTaken) {
+  post_write(1, 8);
+  post_write(2, 8);
+  (void)transmits();
+  pass(kTimeout);
+  ack(101);
+  EXPECT_THAT(transmits(), IsEmpty());
+  EXPECT_EQ(endpoint.poll_all().size(), 2U);
+}
+
+// Case P06: exactly N + 1 requests.
+TEST_F(RcRetry, RnrRetriesAreCounted) {
+  endpoint.post_send(qp, {.sges = {endpoint.sge(0, 8)}});
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_THAT(transmits(), ElementsAre(Sent{Opcode::kRcSendOnly, 100}));
+    rnr(100, 1);
+    pass(microseconds(10));
+  }
+  EXPECT_THAT(transmits(), ElementsAre(Sent{Opcode::kRcSendOnly, 100}));
+  rnr(100, 1);
+  (void)transmits();
+  EXPECT_EQ(endpoint.poll()->status, WcStatus::kRnrRetryExceeded);
+}
+
+// Case P07: the responder's time is waited for, whatever the ACK timer is.
+TEST_F(RcRetry, RnrWaitIsNotCutShortByTheAckTimer) {
+  endpoint.post_send(qp, {.sges = {endpoint.sge(0, 8)}});
+  (void)transmits();
+  rnr(100, 31);  // 491.52 ms
+  pass(microseconds(491'519));
+  EXPECT_THAT(transmits(), IsEmpty());
+  pass(microseconds(1));
+  EXPECT_THAT(transmits(), ElementsAre(Sent{Opcode::kRcSendOnly, 100}));
+}
+
+struct NakCase {
+  NakCode code;
+  WcStatus status;
+};
+class RcFatalNak : public RcTest, public ::testing::WithParamInterface<NakCase> {};
+
+TEST_P(RcFatalNak, EndsTheRequestAndFlushesTheRest) {
+  for (std::uint64_t i = 1; i <= 4; ++i) post_write(i, 8);
+  (void)transmits();
+  nak(101, GetParam().code);
+  (void)transmits();
+  const auto all = endpoint.poll_all();
+  ASSERT_EQ(all.size(), 4U);
+  EXPECT_EQ(all[0].status, WcStatus::kSuccess);
+  EXPECT_EQ(all[1].status, GetParam().status);
+  EXPECT_EQ(all[2].status, WcStatus::kFlushed);
+  EXPECT_EQ(all[3].status, WcStatus::kFlushed);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, RcFatalNak,
+    ::testing::Values(NakCase{NakCode::kInvalidRequest, WcStatus::kRemoteInvalidRequest},
+                      NakCase{NakCode::kRemoteAccess, WcStatus::kRemoteAccessError},
+                      NakCase{NakCode::kRemoteOperational, WcStatus::kRemoteOperationError}));
+
+class RcNoTimeout : public RcTest {
+ protected:
+  RcNoTimeout() : RcTest(retry_options(0, 7, 7)) {}
+};
+
+// Case P11.
+TEST_F(RcNoTimeout, WaitsForEver) {
+  post_write(1, 8);
+  (void)transmits();
+  EXPECT_EQ(endpoint.hca.next_deadline(), Instant::never());
+  pass(milliseconds(100'000));
+  EXPECT_THAT(transmits(), IsEmpty());
+}
+
+// Case P06: 7 is without end.
+TEST_F(RcNoTimeout, RnrRetrySevenIsForEver) {
+  endpoint.post_send(qp, {.sges = {endpoint.sge(0, 8)}});
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_THAT(transmits(), ElementsAre(Sent{Opcode::kRcSendOnly, 100}));
+    rnr(100, 1);
+    pass(microseconds(10));
+  }
+  EXPECT_EQ(qp.qp.state.load(), QpState::kRts);
+}
+
+TEST_F(RcRetry, LocalFaultWaitsForEarlierRequests) {
+  post_write(1, 8);
+  endpoint.post_send(qp, {.operation = SendOperation::kWrite,
+                          .wr_id = 2,
+                          .sges = {{endpoint.address(0), 8, {0xbad00}}},
+                          .remote_address = 0x1000});
+  post_write(3, 8);
+  EXPECT_THAT(transmits(), ElementsAre(Sent{Opcode::kRcWriteOnly, 100}));
+  EXPECT_FALSE(endpoint.poll());
+  ack(100);
+  (void)transmits();
+  const auto all = endpoint.poll_all();
+  ASSERT_EQ(all.size(), 3U);
+  EXPECT_EQ(all[0].status, WcStatus::kSuccess);
+  EXPECT_EQ(all[1].status, WcStatus::kLocalProtectionError);
+  EXPECT_EQ(all[2].status, WcStatus::kFlushed);
+}
+
+}  // namespace
+}  // namespace uroce::test
