@@ -38,6 +38,8 @@ run_ctest() {  # PRESET [CTEST-ARGUMENT...]
 stage_release() { build release && run_ctest release; }
 
 stage_asan() {
+  # Undefined behaviour alone would only be printed.
+  export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
   build asan && run_ctest asan --label-exclude apps-heavy
 }
 
