@@ -27,6 +27,9 @@ DpdkDatapath::~DpdkDatapath() {
   if (abandoned_) return;
   receiver_.clear();
   transmitter_.clear();
+  if (!parts_.parking_name.empty()) {
+    park_port(parts_.parking_name, {std::move(parts_.claim), std::move(parts_.port)});
+  }
 }
 
 int DpdkDatapath::open_path(Path& path, Qpn) {
@@ -43,6 +46,7 @@ std::size_t DpdkDatapath::tx_burst(std::span<TxFrame> frames) { return transmitt
 
 void DpdkDatapath::on_turn(Instant now) {
   now_ = now;
+  parts_.port->on_turn(now);
   transmitter_.on_turn(now);
   ask_neighbours();
 }

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "datapath/dpdk/kernel_interface.h"
+#include "datapath/dpdk/parked_ports.h"
 #include "datapath/dpdk/port.h"
 #include "datapath/dpdk/port_claim.h"
 #include "datapath/dpdk/receive.h"
@@ -21,6 +22,7 @@ class DpdkDatapath final : public Datapath {
  public:
   // Only in ports that the kernel owns are the last two given.
   struct Parts {
+    std::string parking_name;  // where the port goes in the end; empty: it is closed
     std::unique_ptr<PortClaim> claim;
     std::unique_ptr<Port> port;
     std::unique_ptr<Resolver> resolver;

@@ -22,6 +22,10 @@ ssize_t on_write(void*, const char* text, std::size_t length) {
   if (rte_log_cur_msg_loglevel() > static_cast<int>(RTE_LOG_ERR)) {
     return static_cast<ssize_t>(length);
   }
+  // DPDK is about to abort the process: that must not go unexplained.
+  if (rte_log_cur_msg_loglevel() <= static_cast<int>(RTE_LOG_CRIT)) {
+    static_cast<void>(std::fwrite(text, 1, length, stderr));
+  }
   std::string_view line(text, length);
   while (!line.empty() && (line.back() == '\n' || line.back() == ' ')) line.remove_suffix(1);
   const std::lock_guard lock(mutex);

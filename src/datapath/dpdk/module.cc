@@ -8,6 +8,7 @@
 
 #include "datapath/dpdk/dpdk_datapath.h"
 #include "datapath/dpdk/eal.h"
+#include "datapath/dpdk/parked_ports.h"
 #include "datapath/dpdk/port_spec.h"
 #include "datapath/dpdk_loader.h"
 #include "datapath/neighbour/own_resolver.h"
@@ -36,6 +37,17 @@ std::vector<Gid> own_addresses(const DpdkOptions& options, const Opened& opened)
   return own;
 }
 
+Result<OwnedPort> open_or_take_port(const PortSpec& spec, const std::string& parking_name) {
+  OwnedPort parked = take_parked_port(parking_name);
+  if (parked.port != nullptr) return parked;
+  auto claim = PortClaim::take(spec.identity());
+  if (!claim) return claim.error();
+  if (auto error = start_eal(spec)) return std::move(*error);
+  auto port = Port::open(spec);
+  if (!port) return port.error();
+  return OwnedPort{std::move(*claim), std::move(*port)};
+}
+
 Result<Opened> open_parts(const PortSpec& spec, const DpdkOptions& options) {
   Opened opened;
   const bool kernel_owned = spec.facts->owner == PortOwner::kKernel;
@@ -44,13 +56,11 @@ Result<Opened> open_parts(const PortSpec& spec, const DpdkOptions& options) {
     if (!interface) return interface.error();
     opened.interface = std::move(*interface);
   }
-  auto claim = PortClaim::take(spec.identity());
-  if (!claim) return claim.error();
-  opened.parts.claim = std::move(*claim);
-  if (auto error = start_eal(spec)) return std::move(*error);
-  auto port = Port::open(spec);
-  if (!port) return port.error();
-  opened.parts.port = std::move(*port);
+  if (spec.facts->is_kept) opened.parts.parking_name = spec.device + ',' + spec.arguments;
+  auto owned = open_or_take_port(spec, opened.parts.parking_name);
+  if (!owned) return owned.error();
+  opened.parts.claim = std::move(owned->claim);
+  opened.parts.port = std::move(owned->port);
   if (kernel_owned) {
     auto resolver =
         std::make_unique<KernelResolver>(opened.interface.index, opened.interface.is_loopback);

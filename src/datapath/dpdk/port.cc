@@ -19,6 +19,8 @@ namespace {
 
 // IP packet of path MTU 4096 with every header that there may be, and a little more.
 constexpr std::uint16_t kWantedMtuBytes = 4'200;
+constexpr Duration kConnectEvery = milliseconds(100);
+constexpr Duration kQuietBeforeStop = milliseconds(3'000);
 constexpr std::uint16_t kPlainMtuBytes = RTE_ETHER_MTU;
 
 // Names of ports and pools are DPDK's for the whole process.
@@ -65,7 +67,11 @@ Result<std::unique_ptr<Port>> Port::open(const PortSpec& spec) {
   if (const int error = port->configure(spec); error != 0) {
     return make_error(spec, "cannot be configured", error);
   }
-  if (const int error = port->start(); error != 0) {
+  if (const int error = port->read_mac(); error != 0) {
+    return make_error(spec, "has no MAC address", error);
+  }
+  port->connects_at_start_ = spec.connects_at_start();
+  if (const int error = port->start(); error != 0 && !port->connects_at_start_) {
     return make_error(spec, "does not start", error);
   }
   return port;
@@ -133,14 +139,37 @@ int Port::configure(const PortSpec& spec) {
 
 int Port::start() {
   if (const int error = rte_eth_dev_start(number_); error != 0) return -error;
+  started_ = true;
   // For neighbour discovery; where there is no such filter, everything comes anyway.
   static_cast<void>(rte_eth_allmulticast_enable(number_));
-  rte_ether_addr mac{};
-  if (const int error = rte_eth_macaddr_get(number_, &mac); error != 0) return -error;
-  std::copy_n(mac.addr_bytes, mac_.bytes.size(), mac_.bytes.begin());
   interrupt_descriptor_ = rte_eth_dev_rx_intr_ctl_q_get_fd(number_, 0);
   if (interrupt_descriptor_ < 0) interrupt_descriptor_ = -1;
   return 0;
+}
+
+int Port::read_mac() {
+  rte_ether_addr mac{};
+  if (const int error = rte_eth_macaddr_get(number_, &mac); error != 0) return -error;
+  std::copy_n(mac.addr_bytes, mac_.bytes.size(), mac_.bytes.begin());
+  return 0;
+}
+
+void Port::on_turn(Instant now) {
+  if (!connects_at_start_ || now < connect_at_) return;
+  connect_at_ = now + kConnectEvery;
+  if (link_is_up()) {
+    was_up_at_ = now;
+    return;
+  }
+  if (started_) {
+    // Never while the two sides are about to connect or to part, on DPDK's interrupt thread.
+    if (was_up_at_ == Instant{}) was_up_at_ = now;
+    if (now - was_up_at_ < kQuietBeforeStop) return;
+    rte_eth_dev_stop(number_);
+    started_ = false;
+  }
+  was_up_at_ = now;
+  static_cast<void>(start());
 }
 
 bool Port::link_is_up() const {

@@ -14,6 +14,7 @@
 
 #include "base/result.h"
 #include "datapath/dpdk/port_spec.h"
+#include "uroce/time.h"
 #include "wire/network.h"
 
 namespace uroce::datapath {
@@ -30,10 +31,12 @@ class Port {
   Port& operator=(const Port&) = delete;
 
   [[nodiscard]] std::size_t receive(std::span<rte_mbuf*> packets) const {
+    if (!started_) return 0;
     return rte_eth_rx_burst(number_, 0, packets.data(), static_cast<std::uint16_t>(packets.size()));
   }
   // How many of them were taken, from the front; the others remain the caller's.
   [[nodiscard]] std::size_t send(std::span<rte_mbuf*> packets) const {
+    if (!started_) return 0;
     return rte_eth_tx_burst(number_, 0, packets.data(), static_cast<std::uint16_t>(packets.size()));
   }
   // All of them or, when there are not so many free, none.
@@ -48,6 +51,9 @@ class Port {
   // Readable while packets are there; -1 where the driver has no such thing.
   [[nodiscard]] int interrupt_descriptor() const { return interrupt_descriptor_; }
 
+  // Connects again what connects by itself only at its start; nothing for other ports.
+  void on_turn(Instant now);
+
   // In a forked child: the port is the parent's, the destructor does nothing.
   void abandon() { abandoned_ = true; }
 
@@ -56,11 +62,16 @@ class Port {
   [[nodiscard]] int make_pool(const PortSpec& spec);
   [[nodiscard]] int configure(const PortSpec& spec);
   [[nodiscard]] int start();
+  [[nodiscard]] int read_mac();
 
   std::string name_;  // DPDK's, unique in the process
   const char* bus_ = "vdev";
   std::uint16_t number_ = RTE_MAX_ETHPORTS;
   bool plugged_in_ = false;
+  bool started_ = false;
+  bool connects_at_start_ = false;
+  Instant connect_at_;
+  Instant was_up_at_;
   bool abandoned_ = false;
   rte_mempool* pool_ = nullptr;
   wire::MacAddress mac_;

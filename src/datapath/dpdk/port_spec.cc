@@ -29,6 +29,7 @@ constexpr std::array kDrivers{
     DriverFacts{.driver = "net_memif",
                 .defaults = "bsize=4608,rsize=8",
                 .identity = "socket,id,role",
+                .is_kept = true,
                 .mbufs = kFew,
                 .port_mtu_bytes = 9000},
     DriverFacts{.driver = "net_tap",
@@ -127,6 +128,11 @@ std::uint16_t PortSpec::mtu_bytes(std::uint16_t claimed) const {
 // af_packet insists that a buffer holds a whole frame of its ring.
 std::uint16_t PortSpec::mbuf_bytes() const {
   return std::max(number(argument("framesz")), facts->mbuf_bytes);
+}
+
+bool PortSpec::connects_at_start() const {
+  const std::string_view role = argument("role");
+  return role == "client" || role == "slave";
 }
 
 std::string PortSpec::driver_library() const {

@@ -22,6 +22,7 @@ struct DriverFacts {
   PortOwner owner = PortOwner::kNobody;
   std::string_view defaults = {};   // arguments added where the user gave none of that name
   std::string_view identity = {};   // arguments that name what only one process can have
+  bool is_kept = false;             // until the process ends: see parked_ports.h
   bool has_interrupt = false;       // a descriptor that is readable while packets are there
   std::uint16_t descriptors = 512;  // of each queue
   unsigned mbufs = 4'095;           // packet buffers; few where the driver copies, to stay in cache
@@ -44,6 +45,9 @@ struct PortSpec {
   [[nodiscard]] std::uint16_t mtu_bytes(std::uint16_t claimed) const;
   // Of one packet buffer.
   [[nodiscard]] std::uint16_t mbuf_bytes() const;
+  // The other side may come later, or go and come again, and only a start looks for it: a memif
+  // client.
+  [[nodiscard]] bool connects_at_start() const;
   // The shared object with the driver; empty for PCI, where DPDK finds it by the device's ids.
   [[nodiscard]] std::string driver_library() const;
 };

@@ -69,6 +69,8 @@ TEST(DpdkRefusal, APortInUseNamesItsOwner) {
   auto first = open_dpdk({.spec = spec});
   ASSERT_TRUE(first) << first.error().message;
   EXPECT_NE(refusal(spec).find("in use by process " + std::to_string(getpid())), std::string::npos);
+  first->datapath.reset();
+  EXPECT_EQ(refusal(spec), "opened");
 }
 
 }  // namespace
