@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "datapath/shm/copy.h"
-
 namespace uroce::datapath::shm {
 
 RecordHead& RingWriter::head_at(std::uint64_t position) const {
@@ -37,8 +35,14 @@ bool RingWriter::write(const TxFrame& frame) {
   return true;
 }
 
-void RingWriter::fill(std::byte* record, const RecordLayout& layout, const TxFrame& frame) const {
-  std::memcpy(record + sizeof(RecordHead), frame.header.data(), frame.header_bytes);
+void RingWriter::fill(std::byte* record, const RecordLayout& layout, const TxFrame& frame) {
+  // Whole lines of fixed size, no matter how much of them is used: no call, no loop.
+  constexpr std::size_t kInFirstLine = kLineBytes - sizeof(RecordHead);
+  std::memcpy(record + sizeof(RecordHead), frame.header.data(), kInFirstLine);
+  if (frame.header_bytes > kInFirstLine) {
+    std::memcpy(record + kLineBytes, frame.header.data() + kInFirstLine,
+                kMaxHeaderBytes - kInFirstLine);
+  }
   if (frame.carries_addresses) {
     const RecordAddresses addresses{.source = frame.path->source,
                                     .destination = frame.path->destination,
@@ -51,7 +55,7 @@ void RingWriter::fill(std::byte* record, const RecordLayout& layout, const TxFra
   std::uint32_t left = frame.payload_bytes;
   for (const ConstBytes piece : frame.payload()) {
     const auto bytes = static_cast<std::uint32_t>(std::min<std::size_t>(piece.size(), left));
-    copy_payload(to, piece.data(), bytes);
+    copier_.copy(to, piece.data(), bytes);
     to += bytes;
     left -= bytes;
   }

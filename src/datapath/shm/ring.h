@@ -9,6 +9,7 @@
 
 #include <cstdint>
 
+#include "datapath/shm/copy.h"
 #include "datapath/shm/record.h"
 #include "uroce/packet.h"
 
@@ -37,7 +38,7 @@ class RingWriter {
  private:
   [[nodiscard]] RecordHead& head_at(std::uint64_t position) const;
   [[nodiscard]] bool has_room(std::uint64_t bytes);
-  void fill(std::byte* record, const RecordLayout& layout, const TxFrame& frame) const;
+  void fill(std::byte* record, const RecordLayout& layout, const TxFrame& frame);
   void publish(std::uint64_t position, RecordSizes sizes) const;
 
   RingControl* control_ = nullptr;
@@ -46,6 +47,7 @@ class RingWriter {
   std::uint64_t key_ = 0;
   std::uint64_t tail_ = 0;  // where the next record goes
   std::uint64_t head_ = 0;  // as last seen
+  Copier copier_;
 };
 
 struct Record {

@@ -26,7 +26,9 @@
 namespace uroce::datapath {
 
 struct ShmOptions {
-  std::uint32_t ring_bytes = 1u << 20;  // a power of two, at least 4 * max_run_bytes
+  // A power of two, at least 4 * max_run_bytes. Measured with frames of 64 KiB where both cores
+  // share a cache: 256 KiB 10 GB/s, 1 MiB 14 to 18, 2 MiB 19 to 24, 4 MiB 13 to 19.
+  std::uint32_t ring_bytes = 2u << 20;
   std::uint32_t max_run_bytes = 64u << 10;
   // A peer that is awake but reads nothing for so long is woken: its program computes.
   Duration wake_after = microseconds(10);
