@@ -6,7 +6,8 @@
 //
 //   take:    lock; [retire what a dead process left;] write facts, mailbox; publish generation
 //   retire:  generation |= retired (every handle is stale now); free the blocks; generation = 0
-//   sweep:   of each slot with a generation that is not ours: try its lock; got it -> retire, unlock
+//   sweep:   of each slot with a generation that is not ours: try its lock; got it -> retire,
+//   unlock
 //
 // Blocks are freed before the generation is forgotten, so an owned block always names a slot whose
 // generation says the same number, and the next sweep finds it.
@@ -148,6 +149,7 @@ std::optional<std::uint32_t> Directory::claim_block() {
   std::optional<std::uint32_t> block = claim_unused();
   if (!block) block = claim_oldest_free();
   if (!block && sweep()) block = claim_oldest_free();
+  if (block) changed();
   return block;
 }
 
@@ -174,9 +176,7 @@ std::optional<std::uint32_t> Directory::claim_oldest_free() {
       best_word = word;
     }
     if (best == 0) return std::nullopt;
-    if (!table().blocks[best].compare_exchange_strong(best_word.value, mine)) continue;
-    changed();
-    return best;
+    if (table().blocks[best].compare_exchange_strong(best_word.value, mine)) return best;
   }
 }
 
