@@ -14,26 +14,34 @@
 
 namespace uroce::verbs {
 
+engine::Upcalls upcalls() { return {.completion = tell_completion, .event = tell_event}; }
+
 Context* Context::open(const char* device) {
-  auto engine = engine::acquire_engine(device, {.completion = tell_completion, .event = tell_event});
+  auto engine = engine::acquire_engine(device, upcalls());
   if (!engine) {
     errno = engine.error().code;
     return nullptr;
   }
-  std::array<int, 2> ends{};
-  if (pipe2(ends.data(), O_CLOEXEC) != 0) {
+  Context* const context = make(**engine);
+  if (context == nullptr) {
+    const int error = errno;
     engine::release_engine(**engine);
-    return nullptr;
+    errno = error;
   }
-  auto* context = new (std::nothrow) Context(**engine, ends[0], ends[1]);
+  return context;
+}
+
+Context* Context::make(engine::Engine& engine) {
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return nullptr;
+  auto* context = new (std::nothrow) Context(engine, ends[0], ends[1]);
   close(ends[1]);  // the context has a description of its own
   if (context == nullptr) {
     close(ends[0]);
-    engine::release_engine(**engine);
     errno = ENOMEM;
     return nullptr;
   }
-  context->engine_.add_listener(*context);
+  engine.add_listener(*context);
   return context;
 }
 

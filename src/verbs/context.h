@@ -30,6 +30,8 @@ class Context final : public engine::PortListener {
  public:
   // Null, and errno, when the device cannot be opened; a line on standard error says why.
   static Context* open(const char* device);
+  // Over an engine made elsewhere (tests); null, and errno.
+  static Context* make(engine::Engine& engine);
   ~Context();
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;

@@ -3,11 +3,13 @@
 // under the shard's lock.
 #pragma once
 
+#include "engine/engine.h"
 #include "transport/completion.h"
 #include "transport/events.h"
 
 namespace uroce::verbs {
 
+[[nodiscard]] engine::Upcalls upcalls();
 void tell_completion(transport::CompletionQueue& queue);
 void tell_event(const transport::Event& event);
 

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "verbs/event_pipe.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+
+namespace uroce::verbs {
+namespace {
+
+class EventPipeTest : public testing::Test {
+ protected:
+  EventPipeTest() : pipe_((make_pipe(ends_), ends_[1])) {}
+  ~EventPipeTest() override {
+    close(ends_[0]);
+    close(ends_[1]);
+  }
+  static void make_pipe(std::array<int, 2>& ends) { ASSERT_EQ(pipe2(ends.data(), O_CLOEXEC), 0); }
+  std::uint64_t next() {
+    std::uint64_t event = 0;
+    EXPECT_EQ(read(ends_[0], &event, sizeof(event)), static_cast<ssize_t>(sizeof(event)));
+    return event;
+  }
+
+  std::array<int, 2> ends_{};
+  EventPipe pipe_;
+};
+
+TEST_F(EventPipeTest, EventsComeOutInOrder) {
+  EXPECT_TRUE(pipe_.write(std::uint64_t{1}));
+  EXPECT_TRUE(pipe_.write(std::uint64_t{2}));
+  EXPECT_EQ(next(), 1U);
+  EXPECT_EQ(next(), 2U);
+}
+
+TEST_F(EventPipeTest, AFullPipeSaysSoAndDoesNotBlock) {
+  int written = 0;
+  while (pipe_.write(std::uint64_t{7})) ++written;
+  EXPECT_GT(written, 1'000);
+}
+
+TEST_F(EventPipeTest, TakesBackTheUnreadEventsOfOneElement) {
+  for (const std::uint64_t event : {1U, 2U, 1U, 3U}) EXPECT_TRUE(pipe_.write(event));
+  EXPECT_EQ(pipe_.take_back<std::uint64_t>([](std::uint64_t event) { return event == 1; }), 2U);
+  EXPECT_EQ(next(), 2U);
+  EXPECT_EQ(next(), 3U);
+  EXPECT_EQ(pipe_.take_back<std::uint64_t>([](std::uint64_t) { return true; }), 0U);
+}
+
+TEST_F(EventPipeTest, LeavesTheApplicationsDescriptorBlocking) {
+  EXPECT_EQ(fcntl(ends_[0], F_GETFL) & O_NONBLOCK, 0);
+  EXPECT_EQ(fcntl(ends_[1], F_GETFL) & O_NONBLOCK, 0);
+}
+
+}  // namespace
+}  // namespace uroce::verbs
