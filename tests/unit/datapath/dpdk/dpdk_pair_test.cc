@@ -10,6 +10,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 
 #include "datapath/dpdk_loader.h"
 #include "unit/datapath/dpdk/frames.h"
@@ -148,6 +149,66 @@ TEST_F(DpdkPair, AfPacketOnLoSeesEveryPacketOnce) {
   auto port = open_dpdk({.spec = "net_af_packet,iface=lo", .addresses = {{own_, 8}}});
   ASSERT_TRUE(port) << port.error().message;
   exchange(*port, own_, ipv4(127, 0, 0, 2), 4096);
+  EXPECT_EQ(peer.finish(), 0);
+}
+
+// The kernel has the other end of a tap: its ping and its ARP are answered, and our question by it.
+TEST_F(DpdkPair, TapAnswersTheKernelsPingAndWakesUp) {
+  if (!enter_own_network()) GTEST_SKIP() << "needs root for a network namespace";
+  if (access("/dev/net/tun", R_OK | W_OK) != 0) GTEST_SKIP() << "needs /dev/net/tun";
+  auto port = open_dpdk({.spec = "net_tap,iface=utap0", .addresses = {{own_, 24}}});
+  ASSERT_TRUE(port) << port.error().message;
+  Datapath& link = *port->datapath;
+  ASSERT_TRUE(run("ip addr add 10.9.8.2/24 dev utap0 && ip link set utap0 up"));
+  EXPECT_GE(link.wakeup_descriptor(), 0);
+  const pid_t ping = fork();
+  if (ping == 0) {
+    execlp("ping", "ping", "-q", "-c", "3", "-i", "0.2", "10.9.8.1", nullptr);
+    _exit(127);
+  }
+  Path path{.source = own_, .destination = other_};
+  ASSERT_EQ(link.open_path(path, Qpn{2}), 0);
+  Collector collector(link);
+  int status = -1;
+  ASSERT_TRUE(turn_until([&](Instant now) { collector.turn(now); },
+                         [&] { return waitpid(ping, &status, WNOHANG) == ping; }));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  const auto hello = make_payload(40);
+  WriteRun greeting(path, hello, 1024, 1);
+  EXPECT_EQ(link.tx_burst({&greeting.frame, 1}), 0u);
+  EXPECT_EQ(link.counters().tx_errors, 0u);  // the kernel has told its MAC
+}
+
+// With hugepages where there are enough; the number that was configured before is restored.
+class Hugepages {
+ public:
+  Hugepages() {
+    std::ifstream(kFile) >> before_;
+    std::ofstream(kFile) << before_ + 64;
+  }
+  ~Hugepages() { std::ofstream(kFile) << before_; }
+  [[nodiscard]] static unsigned long free_pages() {
+    unsigned long pages = 0;
+    std::ifstream("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages") >> pages;
+    return pages;
+  }
+
+ private:
+  static constexpr const char* kFile = "/proc/sys/vm/nr_hugepages";
+  unsigned long before_ = 0;
+};
+
+TEST_F(DpdkPair, HugepagesAreUsedWhereThereAreEnough) {
+  const Hugepages pages;
+  const unsigned long before = Hugepages::free_pages();
+  if (before < 64) GTEST_SKIP() << "needs to set the number of hugepages";
+  const std::string socket = "uroce-test-" + std::to_string(getpid());
+  Peer peer("", "net_memif,role=client,socket=" + socket + " 10.9.8.2 10.9.8.1 20");
+  auto port =
+      open_dpdk({.spec = "net_memif,role=server,socket=" + socket, .addresses = {{own_, 24}}});
+  ASSERT_TRUE(port) << port.error().message;
+  EXPECT_LT(Hugepages::free_pages(), before);
+  exchange(*port, own_, other_, 4096);
   EXPECT_EQ(peer.finish(), 0);
 }
 
