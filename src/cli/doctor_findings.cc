@@ -144,8 +144,10 @@ void judge_port(const DoctorFacts& facts, std::vector<Finding>& findings) {
          "this host"});
   }
   if (!is_free) return;
-  for (const PortHolder& holder : facts.port_holders) {
-    findings.push_back({kNote, port + " is held by you: " + holder_text(holder),
+  std::vector<std::string> own;
+  for (const PortHolder& holder : facts.port_holders) own.push_back(holder_text(holder));
+  if (!own.empty()) {
+    findings.push_back({kNote, port + " is held by you: " + host::join(own, "; "),
                         "programs under 'uroce run' share it; any other program must be ended"});
   }
   if (facts.port_holders.empty()) findings.push_back({kGood, port + " is free", ""});

@@ -56,7 +56,7 @@ NamedTexts device_texts(const Device& device) {
           {"node_desc", device.name + " on " + host_name()},
           {"fw_ver", UROCE_VERSION},
           {"hca_type", "uroce"},
-          {"hw_rev", "0x0"},
+          {"hw_rev", "0x1"},
           {"board_id", "uroce"},
           {"device/numa_node", "-1"},
           {"device/local_cpus", processor_mask()},
