@@ -1,0 +1,144 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Unmodified perftest and ibv_rc_pingpong, over every datapath, in every topology.
+
+By default a pairwise subset: every two option values that may stand together do so in at least one
+pair of programs. With --all everything that the programs accept. Exit status 77: this place cannot
+be had here.
+"""
+import argparse
+import itertools
+import os
+import sys
+import time
+
+import pingpong
+import perftest
+import places
+from allpairs import all_pairs
+from environment import apart_from_the_user, skip
+from pairs import Failure, Refused, run_pair
+
+
+def product(factors):
+    return [dict(zip(factors, values)) for values in itertools.product(*factors.values())]
+
+
+def perftest_cases(names, wanted, is_all, mtus):
+    """The rows for the place `wanted`; those of the subset are spread over all places."""
+    factors = {**perftest.FACTORS, "-m": mtus}
+    if is_all:
+        return product(factors)
+    rows = all_pairs({"place": names, **factors}, lambda row: not perftest.refusals(row))
+    refused = [row for row in product({**factors, "-m": [""]}) if len(perftest.refusals(row)) == 1]
+    few = [row for number, row in enumerate(refused)
+           if number % (5 * len(names)) == names.index(wanted)]
+    return [row for row in rows if row["place"] == wanted] + few
+
+
+def pingpong_cases(place, devinfo, is_all):
+    factors = {**pingpong.FACTORS, "gid": pingpong.gid_indices(devinfo),
+               "-m": pingpong.path_mtus(devinfo)}
+    if not factors["gid"]:
+        raise Failure(f"{place.name}: no GID\n{devinfo}")
+    if is_all:
+        return product(factors)
+    return all_pairs(factors, lambda row: True)
+
+
+def try_perftest(place, case, options):
+    command = perftest.command(case, case.get("gid", 0), options.duration, options.iterations)
+    reasons = perftest.refusals(case)
+    try:
+        texts = run_pair(place, command)
+    except Refused as refused:
+        if any(reason in str(refused) for reason in reasons):
+            return "refused"
+        raise Failure(f"refused without a known reason: {' '.join(command)}\n{refused}") from None
+    if reasons:
+        raise Failure(f"should have been refused ({reasons[0]}):\n{texts[0]}")
+    if not perftest.is_expected_output(case, texts[1]):
+        raise Failure(f"{' '.join(command)}: not the table that was expected:\n{texts[1]}")
+    return "passed"
+
+
+def try_pingpong(place, case, options):
+    count = pingpong.iterations(case, options.iterations)
+    before = place.received_bytes() if place.received_bytes else 0
+    texts = run_pair(place, pingpong.command(case, count))
+    for text in texts:
+        if not pingpong.is_expected_output(case, text, count):
+            raise Failure(f"{pingpong.command(case, count)}: not the output expected:\n{text}")
+    if place.received_bytes:
+        passed = place.received_bytes() - before
+        if passed < count * int(case["-s"]):
+            raise Failure(f"{count} messages of {case['-s']} bytes, {passed} bytes on the veth")
+    return "passed"
+
+
+class Tally:
+    """Runs cases one by one, prints each, counts outcomes; a failure does not stop the others."""
+
+    def __init__(self, only):
+        self.only = only
+        self.counts = {}
+
+    def run(self, name, function, *arguments):
+        if self.only not in name:
+            return
+        began = time.monotonic()
+        try:
+            outcome, detail = function(*arguments), ""
+        except (Failure, Refused) as failure:
+            outcome, detail = "FAILED", f"\n{failure}"
+        self.counts[outcome] = self.counts.get(outcome, 0) + 1
+        print(f"{outcome:8} {time.monotonic() - began:6.2f} s  {name}{detail}", flush=True)
+
+
+def run_place(name, options):
+    tally = Tally(options.only)
+    with places.make(name, options.uroce) as place:
+        devinfo = place.output(["ibv_devinfo", "-v", *place.server_device])
+        if "pingpong" in options.programs:
+            for case in pingpong_cases(place, devinfo, options.all):
+                tally.run(f"{name}: {' '.join(pingpong.command(case, 0))}", try_pingpong, place,
+                          case, options)
+        if "perftest" in options.programs:
+            gids = pingpong.gid_indices(devinfo)
+            mtus = pingpong.path_mtus(devinfo)
+            for number, case in enumerate(perftest_cases(options.places, name, options.all, mtus)):
+                case["gid"] = gids[number % len(gids)]
+                tally.run(f"{name}: {perftest.label(case)} -x {case['gid']}", try_perftest, place,
+                          case, options)
+    return tally.counts
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--uroce", default="build/release/uroce", type=os.path.abspath)
+    parser.add_argument("--all", action="store_true", help="everything, not only the subset")
+    parser.add_argument("--only", default="", help="cases whose name contains this")
+    parser.add_argument("--programs", default="pingpong,perftest")
+    parser.add_argument("--duration", default=1, type=int, help="of -D, in seconds")
+    parser.add_argument("--iterations", default=20, type=int)
+    parser.add_argument("--places", default=",".join(places.PLACES),
+                        help="what the subset is spread over")
+    parser.add_argument("place", nargs="*", help="of --places; all when none is named")
+    options = parser.parse_args()
+    options.places = options.places.split(",")
+    apart_from_the_user()
+    chosen = options.place or options.places
+    if os.geteuid() != 0:
+        possible = [name for name in chosen if name not in places.NEED_ROOT]
+        if not possible:
+            skip(f"{', '.join(chosen)}: needs root")
+        chosen = possible
+    table = {name: run_place(name, options) for name in chosen}
+    print()
+    for name, counts in table.items():
+        print(f"{name:24}", "  ".join(f"{outcome} {n}" for outcome, n in sorted(counts.items())))
+    return 1 if any("FAILED" in counts for counts in table.values()) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
