@@ -62,7 +62,14 @@ struct HcaState {
   List<Srq, &Srq::event_hook> srq_events;
 };
 
-// To be asked for frames in the next poll_transmit.
-inline void make_ready(HcaState& hca, Qp& qp) { hca.links[qp.link].ready.push_back(qp); }
+// To be asked for frames in the next poll_transmit. A QP that waits for room may owe a response
+// meanwhile, which needs none.
+inline void make_ready(HcaState& hca, Qp& qp) {
+  if (qp.requester.waiting_for_window) {
+    qp.requester.waiting_for_window = false;
+    qp.ready_hook.unlink();
+  }
+  hca.links[qp.link].ready.push_back(qp);
+}
 
 }  // namespace uroce::transport
