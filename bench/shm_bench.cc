@@ -72,8 +72,8 @@ struct alignas(64) Line {
 };
 
 void measure_line_hand_over() {
-  void* shared =
-      ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+  void* shared = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
   auto* lines = static_cast<Line*>(shared);
   constexpr std::uint64_t kTrips = 200'000;
   const pid_t child = start_on_second_cpu([&] {

@@ -2,9 +2,8 @@
 // Who is on this host: a file shared by all engines (process x device) of one network namespace.
 // It gives each engine a slot, hands out blocks of QPNs, and tells to whom a QPN belongs.
 //
-//   auto joined = Directory::join({.folder = "/run/user/1000/uroce/4026531840", .device = "uroce0"});
-//   if (!joined) return report(joined.error());
-//   Directory& directory = **joined;
+//   auto joined = Directory::join({.folder = "/run/user/1000/uroce/4026531840", .device =
+//   "uroce0"}); if (!joined) return report(joined.error()); Directory& directory = **joined;
 //   std::optional<std::uint32_t> block = directory.claim_block();   // QPNs block * 256 ... + 255
 //   if (auto peer = directory.owner(Qpn{17000})) { ... }
 //
@@ -104,7 +103,9 @@ class Directory {
   [[nodiscard]] bool is_alive(SlotHandle handle) const;
 
   // Changes at every join, leave, reclaim, claim of a block, and change of the reuseport group.
-  [[nodiscard]] std::uint64_t epoch() const { return table().epoch.load(std::memory_order_acquire); }
+  [[nodiscard]] std::uint64_t epoch() const {
+    return table().epoch.load(std::memory_order_acquire);
+  }
   // Everybody present, by slot; may hold processes that were killed and not yet swept.
   [[nodiscard]] std::vector<SlotInfo> slots() const;
   [[nodiscard]] std::optional<SlotInfo> info(SlotHandle handle) const;

@@ -22,9 +22,7 @@ struct flock record(short type, std::uint32_t index) {
   return lock;
 }
 
-std::string explain(const std::string& what, int code) {
-  return what + ": " + std::strerror(code);
-}
+std::string explain(const std::string& what, int code) { return what + ": " + std::strerror(code); }
 
 // "/proc/self/fd/N/name": a path below an open folder, for calls that take nothing else.
 std::string below(int folder, const char* name) {
@@ -132,9 +130,8 @@ std::string SharedFile::allocate() const {
   while (::fallocate(descriptor_, 0, 0, kBytes) != 0) {
     if (errno == EINTR) continue;
     const int code = errno;
-    std::string text = explain("no room for " + std::to_string(kBytes >> 10) + " KiB in " +
-                                   folder_ + "/directory",
-                               code);
+    std::string text = explain(
+        "no room for " + std::to_string(kBytes >> 10) + " KiB in " + folder_ + "/directory", code);
     errno = code;
     return text;
   }
@@ -142,8 +139,7 @@ std::string SharedFile::allocate() const {
 }
 
 std::string SharedFile::map() {
-  void* mapped =
-      ::mmap(nullptr, sizeof(Table), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, 0);
+  void* mapped = ::mmap(nullptr, sizeof(Table), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, 0);
   if (mapped == MAP_FAILED) return explain("mapping " + folder_ + "/directory", errno);
   table_ = static_cast<Table*>(mapped);
   std::uint64_t format = 0;

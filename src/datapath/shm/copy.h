@@ -10,9 +10,9 @@
 //   one cache for both         19 to 24 GB/s    5 to 9 GB/s
 //   one each                   3.5 to 4.6 GB/s  6.5 to 8 GB/s
 //
-// Which of the two it is cannot be asked (threads move, and so do the processors under a guest), but
-// the copy itself feels it. So a Copier counts the ticks of its large copies, uses the cheaper way,
-// and tries the other one now and then.
+// Which of the two it is cannot be asked (threads move, and so do the processors under a guest),
+// but the copy itself feels it. So a Copier counts the ticks of its large copies, uses the cheaper
+// way, and tries the other one now and then.
 #pragma once
 
 #include <array>

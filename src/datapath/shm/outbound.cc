@@ -44,15 +44,13 @@ void Outbound::close() {
 }
 
 int Outbound::offer() {
-  const RingOffer offer{.from = directory_.own_slot(),
-                        .to = peer_,
-                        .key = key_,
-                        .data_bytes = memory_.data_bytes()};
+  const RingOffer offer{
+      .from = directory_.own_slot(), .to = peer_, .key = key_, .data_bytes = memory_.data_bytes()};
   const int error = socket_.offer(offer, memory_.descriptor());
   if (error == 0) {
     is_offered_ = true;
     memory_.close_descriptor();
-    directory_.mailbox(peer_.index).bell.fetch_add(1, std::memory_order_release);
+    ring_bell();
   }
   return error;
 }
@@ -60,7 +58,7 @@ int Outbound::offer() {
 bool Outbound::wake_if_asleep() {
   if (!sleeper_.must_be_woken()) return false;
   woken_for_ = writer_.tail();
-  socket_.wake();
+  send_wake_up();
   return true;
 }
 
@@ -90,8 +88,18 @@ Outbound::Watched Outbound::watch(Instant now) {
 void Outbound::wake_anyway() {
   if (!is_offered_) (void)offer();
   woken_for_ = writer_.tail();
-  directory_.mailbox(peer_.index).bell.fetch_add(1, std::memory_order_release);
+  send_wake_up();
+}
+
+void Outbound::send_wake_up() {
   socket_.wake();
+  ring_bell();
+}
+
+// After the datagram, not before: a peer that is polling takes datagrams out of its socket only
+// when it hears the bell, and one that stays behind would keep its helper thread awake.
+void Outbound::ring_bell() {
+  directory_.mailbox(peer_.index).bell.fetch_add(1, std::memory_order_release);
 }
 
 // A ring that the peer has refused counts as a dead peer: nothing will be read from it again.

@@ -71,6 +71,8 @@ class Outbound {
   [[nodiscard]] int offer();
   void look_whether_alive();
   void wake_anyway();
+  void send_wake_up();
+  void ring_bell();
   [[nodiscard]] bool find_out_whether_stalled();
 
   Directory& directory_;

@@ -13,14 +13,12 @@ using shm::Outbound;
 
 Result<std::unique_ptr<ShmDatapath>> ShmDatapath::create(Directory& directory,
                                                          const ShmOptions& options) {
-  if (!std::has_single_bit(options.ring_bytes) ||
-      options.ring_bytes / 4 < options.max_run_bytes) {
+  if (!std::has_single_bit(options.ring_bytes) || options.ring_bytes / 4 < options.max_run_bytes) {
     return Error{EINVAL, "shm: ring_bytes must be a power of two, 4 runs or more"};
   }
   Result<shm::ControlSocket> control = shm::ControlSocket::open(directory);
   if (!control) return control.error();
-  return std::unique_ptr<ShmDatapath>(
-      new ShmDatapath(directory, options, std::move(*control)));
+  return std::unique_ptr<ShmDatapath>(new ShmDatapath(directory, options, std::move(*control)));
 }
 
 ShmDatapath::ShmDatapath(Directory& directory, const ShmOptions& options,
@@ -31,12 +29,12 @@ ShmDatapath::ShmDatapath(Directory& directory, const ShmOptions& options,
       mailbox_(directory.mailbox(directory.own_slot().index)),
       sleep_(mailbox_, directory.own_slot().generation) {
   constexpr std::uint32_t kSmallestPathMtu = 256;
-  capabilities_ = {.name = "shm",
-                   .max_path_mtu = 4096,
-                   .max_run_packets =
-                       static_cast<std::uint16_t>(options.max_run_bytes / kSmallestPathMtu),
-                   .max_run_bytes = options.max_run_bytes,
-                   .trusted_memory = true};
+  capabilities_ = {
+      .name = "shm",
+      .max_path_mtu = 4096,
+      .max_run_packets = static_cast<std::uint16_t>(options.max_run_bytes / kSmallestPathMtu),
+      .max_run_bytes = options.max_run_bytes,
+      .trusted_memory = true};
   outbound_.reserve(kSlotCount);
   inbound_.reserve(kSlotCount);
   touched_.reserve(kSlotCount);
@@ -179,8 +177,7 @@ void ShmDatapath::release_lent() {
   lent_.clear();
 }
 
-std::size_t ShmDatapath::read_ring(Inbound& from, std::span<RxPacket> packets,
-                                   std::size_t filled) {
+std::size_t ShmDatapath::read_ring(Inbound& from, std::span<RxPacket> packets, std::size_t filled) {
   shm::Record record;
   lent_.push_back(&from);
   from.is_lent = true;

@@ -2,8 +2,8 @@
 // The directory when processes are killed, stopped or forked.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/mount.h>
 #include <sched.h>
+#include <sys/mount.h>
 
 #include "datapath/directory/directory.h"
 #include "datapath/directory/process_state.h"
@@ -81,8 +81,8 @@ TEST_F(DirectoryDeath, AForkedChildDoesNotKeepTheDeadParentAlive) {
     (void)self.hear();
   });
   const Peer peer = meet(child);
-  std::string group = "/proc/" + std::to_string(child.pid()) + "/task/" +
-                      std::to_string(child.pid()) + "/children";
+  std::string group =
+      "/proc/" + std::to_string(child.pid()) + "/task/" + std::to_string(child.pid()) + "/children";
   pid_t grandchild = 0;
   if (FILE* file = std::fopen(group.c_str(), "r")) {
     if (std::fscanf(file, "%d", &grandchild) != 1) grandchild = 0;

@@ -30,9 +30,8 @@ struct RingTest : testing::Test {
   // The next record is whole and is `number`.
   bool read(std::uint32_t number, std::size_t payload_bytes) {
     if (reader.next(record) != Found::kRecord) return false;
-    const RxPacket packet{.bytes = record.headers,
-                          .detached_payload = record.payload,
-                          .payload_is_detached = true};
+    const RxPacket packet{
+        .bytes = record.headers, .detached_payload = record.payload, .payload_is_detached = true};
     return record.payload.size() == payload_bytes && NumberedFrame::is_intact(packet) &&
            NumberedFrame::number_of(packet) == number;
   }

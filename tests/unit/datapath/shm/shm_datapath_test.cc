@@ -252,8 +252,7 @@ TEST_F(ShmTest, ManyOffersAtOnceAllArriveInTheEnd) {
 TEST_F(ShmTest, OptionsThatCannotWorkAreAnError) {
   auto directory = Directory::join({.folder = folder.path(), .device = "uroce0"});
   EXPECT_FALSE(ShmDatapath::create(**directory, {.ring_bytes = 100'000}));
-  EXPECT_FALSE(
-      ShmDatapath::create(**directory, {.ring_bytes = 65536, .max_run_bytes = 65536}));
+  EXPECT_FALSE(ShmDatapath::create(**directory, {.ring_bytes = 65536, .max_run_bytes = 65536}));
 }
 
 }  // namespace

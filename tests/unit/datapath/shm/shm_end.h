@@ -91,9 +91,8 @@ class ShmEnd {
       const std::size_t count = link_->rx_burst(std::span(packets).first(room));
       if (count == 0) break;
       for (std::size_t i = 0; i < count; ++i) {
-        numbers.push_back(NumberedFrame::is_intact(packets[i])
-                              ? NumberedFrame::number_of(packets[i])
-                              : kBroken);
+        numbers.push_back(
+            NumberedFrame::is_intact(packets[i]) ? NumberedFrame::number_of(packets[i]) : kBroken);
       }
     }
     return numbers;
