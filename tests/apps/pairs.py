@@ -109,6 +109,8 @@ def stop(process):
         os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:
         pass  # it and all of its own have ended and were collected
+    if process.stdout.closed:
+        return ""  # whoever collected it has the text
     return process.communicate()[0] or ""
 
 

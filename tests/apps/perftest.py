@@ -39,6 +39,7 @@ REFUSALS = [
      "Message size cannot be changed for Atomic tests"),
     (lambda c: c.get("-a") and c.get("-D"),
      "Duration mode currently doesn't support running on all sizes."),
+    (lambda c: c.get("-e") and c.get("-D"), "Duration mode doesn't work with events."),
 ]
 
 
@@ -69,4 +70,6 @@ def is_expected_output(case, text):
 
 
 def label(case):
-    return " ".join(word for word in command(case, 0, 0, 0) if word not in ("-x", "-F"))
+    options = [f"{name} {value}".removesuffix(" True") for name, value in case.items()
+               if name.startswith("-") and value]
+    return " ".join([case["tool"], *options])
