@@ -18,6 +18,7 @@ namespace uroce::datapath::udp {
 namespace {
 
 constexpr int kLockAttempts = 1'000;  // a millisecond apart
+constexpr Duration kSweepInterval = milliseconds(50);
 constexpr Duration kMaintenanceInterval = milliseconds(1);
 constexpr Duration kSuspicionInterval = milliseconds(20);
 constexpr Duration kSuspicionMemory = milliseconds(500);
@@ -90,23 +91,17 @@ Result<ReceiveSocket> Group::enter(const UdpOptions& options) {
   return socket;
 }
 
-void Group::announce_leave() {
+std::vector<Member> Group::members_without_us() const {
   std::vector<Member> members = file_->members();
   remove_dead(members);
   const auto self = std::find(members.begin(), members.end(), own());
-  if (self == members.end()) return;
-  remove_member(members, static_cast<std::size_t>(self - members.begin()));
-  file_->set_members(members);
-  attach(members);
-}
-
-void Group::socket_closes() {
-  receive_socket_ = -1;
-  directory_.leave_udp_group();
+  if (self != members.end())
+    remove_member(members, static_cast<std::size_t>(self - members.begin()));
+  return members;
 }
 
 // True if it is not certain any more in which order the others stand.
-bool Group::remove_dead(std::vector<Member>& members) {
+bool Group::remove_dead(std::vector<Member>& members) const {
   std::size_t removed = 0;
   for (std::size_t i = 0; i < members.size();) {
     if (directory_.is_alive(handle_of(members[i]))) {
@@ -204,6 +199,11 @@ bool Group::unwrap(RxPacket& packet) {
   packet.hop_limit = wire::load<ForwardedFrom>(from).hop_limit;
   packet.bytes = bytes.subspan(kEnvelopeBytes);
   return true;
+}
+
+void Group::sweep(Instant now) {
+  next_sweep_ = now + kSweepInterval;
+  directory_.sweep();
 }
 
 void Group::maintain(Instant now) {

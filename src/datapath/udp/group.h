@@ -39,15 +39,18 @@ class Group {
   // Binds the socket and enters it; the order of binding is the order in the file.
   Result<ReceiveSocket> enter(const UdpOptions& options);
 
-  // The new program is installed first; `drain` then hands what still waits in the socket to
-  // `pass_on`, and the caller closes the socket behind us.
+  // The program for the order without us is installed first; `drain` then passes on what still
+  // waits in the socket for others, while they stand where they did, and closes it.
   template <typename Drain>
   void leave(Drain drain) {
     const bool locked = lock();
-    if (locked) announce_leave();
+    if (locked) attach(members_without_us());
     drain();
-    socket_closes();
-    if (locked) file_->unlock();
+    receive_socket_ = -1;
+    if (!locked) return;
+    file_->set_members(members_without_us());
+    directory_.leave_udp_group();
+    file_->unlock();
   }
 
   // Whether a packet is ours to deliver: our own QP's, or nobody's.
@@ -61,8 +64,10 @@ class Group {
   // True if the control datagram was a packet passed on to us, which `packet` then is.
   bool unwrap(RxPacket& packet);
 
-  // Looks for changes; two loads when there are none.
+  // Looks for changes; two loads when there are none. Now and then also for members that were
+  // killed: what the kernel then steers astray may all end at a stopped one, and nobody would know.
   void on_turn(Instant now) {
+    if (now >= next_sweep_) sweep(now);
     if (suspects_ || directory_.epoch() != seen_epoch_ || file_->doubt_round() != seen_doubt_ ||
         own_index_.has_value()) {
       maintain(now);
@@ -77,12 +82,12 @@ class Group {
 
   [[nodiscard]] Member own() const;
   bool lock();
-  void announce_leave();
-  void socket_closes();
-  bool remove_dead(std::vector<Member>& members);
+  [[nodiscard]] std::vector<Member> members_without_us() const;
+  bool remove_dead(std::vector<Member>& members) const;
   void renew(bool may_doubt);
   int attach(const std::vector<Member>& members);
   [[nodiscard]] std::vector<OwnedBlock> owned_blocks(const std::vector<Member>& members) const;
+  void sweep(Instant now);
   void maintain(Instant now);
   void send_probes();
   void correct_own_index();
@@ -97,6 +102,7 @@ class Group {
   std::uint32_t seen_doubt_ = 0;
   bool suspects_ = false;
   unsigned suspicions_ = 0;  // in a row, each after the program was renewed
+  Instant next_sweep_;
   Instant next_maintenance_;
   Instant last_suspicion_;
   std::optional<std::uint16_t> own_index_;  // as probed, while the file may say something else

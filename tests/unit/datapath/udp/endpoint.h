@@ -41,10 +41,11 @@ class TemporaryFolder {
   std::string path_;
 };
 
-// A port of this process's own, so that tests may run beside each other and beside real users.
-inline std::uint16_t test_port() {
-  return static_cast<std::uint16_t>(10'000 + static_cast<unsigned>(getpid()) % 20'000);
-}
+// A port of this test program's own, also for its children, so that tests may run beside each other
+// and beside real users.
+inline const std::uint16_t kTestPort =
+    static_cast<std::uint16_t>(10'000 + static_cast<unsigned>(getpid()) % 20'000);
+inline std::uint16_t test_port() { return kTestPort; }
 
 inline Gid ipv4_loopback() { return wire::gid_of_ipv4(0x7f00'0001); }
 inline Gid ipv6_loopback() {
@@ -60,6 +61,14 @@ struct Endpoint {
   std::unique_ptr<UdpDatapath> link;
 
   Endpoint() = default;
+  Endpoint(Endpoint&&) = default;
+  // The link goes before the directory that it uses.
+  Endpoint& operator=(Endpoint&& other) noexcept {
+    link = std::move(other.link);
+    directory = std::move(other.directory);
+    block = other.block;
+    return *this;
+  }
   explicit Endpoint(const std::string& folder, UdpOptions options = {.port = test_port()}) {
     auto joined = Directory::join({.folder = folder, .device = "uroce0"});
     if (!joined) throw std::runtime_error(joined.error().message);
