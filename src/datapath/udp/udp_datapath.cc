@@ -8,7 +8,7 @@ constexpr std::uint32_t kHeaderBytesMax = 80;
 constexpr int kRefillsMax = 4;  // in one rx_burst, while all that comes is damaged or not ours
 
 constexpr std::uint16_t kRunPacketsMax = 256;
-constexpr std::uint32_t kRunBytesMax = 64 << 10;
+constexpr std::uint32_t kRunBytesMax = 60 << 10;  // whole packets of any path MTU, one train
 
 // Unread payload that a socket of 212,992 bytes (net.core.rmem_max of many kernels, which it counts
 // twice) holds while it is being drained, measured: 141,000 bytes as packets of 1,024, 290,000 and
