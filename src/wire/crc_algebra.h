@@ -31,6 +31,15 @@ constexpr std::uint32_t append_zero_byte(std::uint32_t a) {
   return a;
 }
 
+// kTimesX4[n] is what the four lowest bits n (the highest powers) become when multiplied by x^4.
+inline constexpr auto kTimesX4 = [] {
+  std::array<std::uint32_t, 16> products{};
+  for (std::uint32_t n = 0; n < products.size(); ++n) {
+    products[n] = times_x(times_x(times_x(times_x(n))));
+  }
+  return products;
+}();
+
 // The product, four coefficients of `b` a step.
 constexpr std::uint32_t multiply(std::uint32_t a, std::uint32_t b) {
   std::array<std::uint32_t, 16> multiples{};  // of a, by the four coefficients in a nibble of b
@@ -43,8 +52,7 @@ constexpr std::uint32_t multiply(std::uint32_t a, std::uint32_t b) {
   }
   std::uint32_t product = 0;
   for (unsigned shift = 0; shift < 32; shift += 4) {  // highest powers first
-    for (int bit = 0; bit < 4; ++bit) product = times_x(product);
-    product ^= multiples[b >> shift & 15];
+    product = product >> 4 ^ kTimesX4[product & 15] ^ multiples[b >> shift & 15];
   }
   return product;
 }

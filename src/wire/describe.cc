@@ -7,6 +7,8 @@
 namespace uroce::wire {
 namespace {
 
+constexpr char kDigits[] = "0123456789abcdef";
+
 // Appends to a fixed buffer, and drops what does not fit.
 class Line {
  public:
@@ -37,7 +39,7 @@ class Line {
     if (value >= base || digits_min > 1) {
       number(value / base, base, digits_min > 1 ? digits_min - 1 : 1);
     }
-    return text(std::string_view("0123456789abcdef").substr(value % base, 1));
+    return text({&kDigits[value % base], 1});
   }
 
   std::span<char> out_;
@@ -101,8 +103,11 @@ void add_extensions(const PacketView& view, Line& line) {
   if (opcode.atomic_eth) {
     const AtomicEth& eth = view.atomic_eth;
     line.hex(" va=", eth.virtual_address, 1).hex(" rkey=", eth.rkey.value, 8);
-    line.hex(opcode.kind == Kind::kFetchAdd ? " add=" : " swap=", eth.swap_or_add, 1);
-    if (opcode.kind == Kind::kCompareSwap) line.hex(" compare=", eth.compare, 1);
+    if (opcode.kind == Kind::kFetchAdd) {
+      line.hex(" add=", eth.swap_or_add, 1);
+    } else {
+      line.hex(" swap=", eth.swap_or_add, 1).hex(" compare=", eth.compare, 1);
+    }
   }
   if (opcode.aeth) add_aeth(view.aeth, line);
   if (opcode.atomic_ack_eth) line.hex(" original=", view.atomic_ack_eth.original, 1);

@@ -32,7 +32,7 @@ TEST_F(Identification, IsFoundWhateverItIs) {
 }
 
 TEST_F(Identification, IsFoundAtEveryLength) {
-  for (std::size_t bytes = kBthBytes; bytes < 9000; bytes += 4) {
+  for (std::size_t bytes = kBthBytes; bytes <= kMaxHeaderBytes + 4096; bytes += 4) {
     const ByteVector packet = counting_bytes(bytes);
     const IdentificationFit fit =
         icrc_fit_identification(icrc_with(packet, 0xbeef), icrc_with(packet, 0), packet.size());
@@ -74,8 +74,10 @@ TEST_F(Identification, OfAllWrongIcrcsOneIn32768Fits) {
   EXPECT_NEAR(fits, (1 << 20) / 32'768, 20);
 }
 
-TEST_F(Identification, LengthsThatNoDatagramHasDoNotFit) {
-  EXPECT_FALSE(icrc_fit_identification(1, 1, 70'000).fits);
+TEST_F(Identification, LengthsThatNoPacketHasDoNotFit) {
+  EXPECT_FALSE(icrc_fit_identification(1, 1, 17).fits);
+  EXPECT_FALSE(icrc_fit_identification(1, 1, kMaxHeaderBytes + 4096 + 4).fits);
+  EXPECT_TRUE(icrc_fit_identification(1, 1, kMaxHeaderBytes + 4096).fits);
 }
 
 }  // namespace
