@@ -10,6 +10,7 @@
 
 #include "engine/links.h"
 #include "engine/log_sink.h"
+#include "engine/report.h"
 
 namespace uroce::engine {
 namespace {
@@ -84,6 +85,9 @@ void release_engine(Engine& engine) {
     if (entry->engine.get() != &engine) continue;
     if (--entry->users != 0) return;
     *link = entry->next;
+    for (const std::string& line : describe_counters(engine)) {
+      log(LogLevel::kInfo, entry->device + ": " + line);
+    }
     log(LogLevel::kInfo, entry->device + ": closed");
     delete entry;
     return;
