@@ -67,9 +67,22 @@ def hosts(count):
 
 
 @contextlib.contextmanager
+def loopback():
+    """What to put before a command for a loopback of its own, apart from whatever else uses port
+    4791 on this host; without root, the host's."""
+    if os.geteuid() != 0:
+        yield []
+        return
+    with hosts(1) as (host,):
+        yield host.inside
+
+
+@contextlib.contextmanager
 def one_device(uroce, datapath):
     options = uplink(datapath, "lo")
-    yield Place(f"one-device-{datapath}", uroce, options, options, datapath=datapath)
+    with loopback() as inside:
+        yield Place(f"one-device-{datapath}", uroce, options, options, "127.0.0.1", inside, inside,
+                    datapath=datapath)
 
 
 @contextlib.contextmanager
