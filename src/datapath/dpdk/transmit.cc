@@ -11,9 +11,6 @@
 namespace uroce::datapath {
 namespace {
 
-// Network headers, then those of the transport; the places behind them are written over.
-constexpr std::size_t kMaxHeadersBytes = wire::kMaxNetworkHeaderBytes + kMaxHeaderBytes;
-
 std::byte* bytes_of(rte_mbuf* mbuf) { return rte_pktmbuf_mtod(mbuf, std::byte*); }
 
 void set_bytes(rte_mbuf* mbuf, std::size_t bytes) {
@@ -118,6 +115,8 @@ bool Transmitter::build_frame(const TxFrame& frame, const wire::LinkAddresses& l
   for (unsigned i = 0; i < frame.packet_count; ++i) {
     build_packet(waiting_[first + i], frame, i, link, flow, payload);
   }
+  counters_.tx_packets += frame.packet_count;
+  counters_.tx_bytes += frame.payload_bytes;
   return true;
 }
 
@@ -132,7 +131,6 @@ bool Transmitter::flush() {
   const std::span left(&waiting_[waiting_begin_], waiting_end_ - waiting_begin_);
   const std::size_t sent = port_.send(left);
   waiting_begin_ += sent;
-  counters_.tx_packets += sent;
   if (sent != 0) {
     progressed_at_ = now_;
   } else if (progressed_at_ + kStalledAfter < now_ || !port_.link_is_up()) {

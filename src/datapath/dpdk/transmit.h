@@ -4,8 +4,8 @@
 // anything else. There are never more than one burst of them, and no new frame is begun while
 // there are, so that the engine sees a full port as refused frames and loses nothing.
 //
-// A port whose other side has stopped taking must not hold a queue pair for ever: after a tenth of
-// a second without progress, or at once where the link is down, packets are dropped and counted,
+// A port whose other side has stopped taking must not hold a queue pair for ever: after a quarter
+// of a second without progress, or at once where the link is down, packets are dropped and counted,
 // and the transport's own retries decide.
 #pragma once
 

@@ -9,6 +9,9 @@ constexpr NeighbourTable::Timing kTiming{.reachable_for = milliseconds(1'000),
                                          .first_pause = milliseconds(1),
                                          .last_pause = milliseconds(1'000)};
 
+// So that a thousand peers do not hold up a turn.
+constexpr unsigned kQuestionsPerTurn = 16;
+
 }  // namespace
 
 KernelResolver::KernelResolver(unsigned interface_index, bool is_loopback)
@@ -16,7 +19,11 @@ KernelResolver::KernelResolver(unsigned interface_index, bool is_loopback)
 
 std::size_t KernelResolver::poll_frame(Instant now, Bytes) {
   now_ = now;
-  while (const auto question = table_.poll_question(now)) look_up(now, question->address);
+  for (unsigned i = 0; i < kQuestionsPerTurn; ++i) {
+    const auto question = table_.poll_question(now);
+    if (!question) break;
+    look_up(now, question->address);
+  }
   return 0;
 }
 
