@@ -26,6 +26,8 @@ struct DpdkOptions {
   // A virtual device with its arguments ("net_memif,role=server,socket=/run/m.sock"), or a PCI
   // address ("0000:03:00.0"); what follows "dpdk:" in the configuration.
   std::string spec;
+  // The kernel's interface that the device is on, or empty: the default of the argument `iface`.
+  std::string interface = {};
   // Packets to other addresses are not ours. For an interface that the kernel owns this may be
   // empty: then all are. Where nobody owns the port, these are the addresses that it answers for.
   std::vector<InterfaceAddress> addresses = {};

@@ -58,9 +58,12 @@ Result<std::unique_ptr<Datapath>> open_udp(datapath::Directory& directory,
   return std::unique_ptr<Datapath>(std::move(*link));
 }
 
-Result<std::unique_ptr<Datapath>> open_dpdk_port(const host::Config& config) {
-  datapath::DpdkOptions options{
-      .spec = config.uplink.dpdk_spec, .addresses = {}, .verify_icrc = config.verify_icrc};
+Result<std::unique_ptr<Datapath>> open_dpdk_port(const host::Config& config,
+                                                 const host::TreeDevice& device) {
+  datapath::DpdkOptions options{.spec = config.uplink.dpdk_spec,
+                                .interface = device.netdev,
+                                .addresses = {},
+                                .verify_icrc = config.verify_icrc};
   for (const host::PrefixAddress& address : config.addresses) {
     options.addresses.push_back({address.gid, address.prefix_length});
   }
@@ -74,9 +77,12 @@ Result<std::unique_ptr<Datapath>> open_uplink(datapath::Directory& directory,
                                               const host::TreeDevice& device,
                                               const host::HostNetwork& network) {
   switch (config.uplink.kind) {
-    case host::UplinkKind::kUdp: return open_udp(directory, config, device, network);
-    case host::UplinkKind::kDpdk: return open_dpdk_port(config);
-    case host::UplinkKind::kNone: break;
+    case host::UplinkKind::kUdp:
+      return open_udp(directory, config, device, network);
+    case host::UplinkKind::kDpdk:
+      return open_dpdk_port(config, device);
+    case host::UplinkKind::kNone:
+      break;
   }
   return std::unique_ptr<Datapath>();
 }
@@ -92,8 +98,8 @@ Result<EngineParts> make_parts(const std::string& device, const host::Environmen
   if (!found) return found.error();
   auto network = host::read_host_network();
   if (!network) return network.error();
-  auto folder = host::open_runtime_directory(environment,
-                                             host::read_host_identity().network_namespace);
+  auto folder =
+      host::open_runtime_directory(environment, host::read_host_identity().network_namespace);
   if (!folder) return folder.error();
   auto directory = datapath::Directory::join({.folder = folder->network_path, .device = device});
   if (!directory) return directory.error();

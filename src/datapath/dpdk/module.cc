@@ -75,7 +75,7 @@ Result<Opened> open_parts(const PortSpec& spec, const DpdkOptions& options) {
 }
 
 Result<DpdkPort> open_port(const DpdkOptions& options) {
-  const auto spec = parse_port_spec(options.spec);
+  const auto spec = parse_port_spec(options.spec, options.interface);
   if (!spec) return spec.error();
   auto opened = open_parts(*spec, options);
   if (!opened) return opened.error();

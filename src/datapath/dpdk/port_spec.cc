@@ -139,7 +139,7 @@ std::string PortSpec::driver_library() const {
   return is_pci ? std::string() : "librte_" + std::string(facts->driver) + ".so";
 }
 
-Result<PortSpec> parse_port_spec(std::string_view spec) {
+Result<PortSpec> parse_port_spec(std::string_view spec, std::string_view interface) {
   const std::string whole(spec);
   std::string_view rest = spec;
   PortSpec port;
@@ -156,6 +156,9 @@ Result<PortSpec> parse_port_spec(std::string_view spec) {
                              "\" is neither a PCI address nor one of " + driver_names()};
   }
   port.arguments = add_defaults(std::string(rest), port.facts->defaults);
+  if (port.facts->owner == PortOwner::kKernel && !interface.empty()) {
+    port.arguments = add_defaults(port.arguments, "iface=" + std::string(interface));
+  }
   if (port.facts->owner == PortOwner::kKernel && port.argument("iface").empty()) {
     return Error{EINVAL,
                  "dpdk:" + whole + ": say which interface, as in " + port.device + ",iface=eth0"};

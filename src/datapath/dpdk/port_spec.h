@@ -52,6 +52,7 @@ struct PortSpec {
   [[nodiscard]] std::string driver_library() const;
 };
 
-[[nodiscard]] Result<PortSpec> parse_port_spec(std::string_view spec);
+[[nodiscard]] Result<PortSpec> parse_port_spec(std::string_view spec,
+                                               std::string_view interface = {});
 
 }  // namespace uroce::datapath

@@ -37,6 +37,12 @@ TEST(PortSpec, DefaultRingsOfAfPacketFitTheKernelsRules) {
   EXPECT_EQ(count % (block / frame), 0);  // and the kernel wants whole blocks
 }
 
+TEST(PortSpec, InterfaceOfTheDeviceIsTheDefault) {
+  EXPECT_EQ(parse_port_spec("net_af_packet", "veth1")->argument("iface"), "veth1");
+  EXPECT_EQ(parse_port_spec("net_af_packet,iface=lo", "veth1")->argument("iface"), "lo");
+  EXPECT_EQ(parse_port_spec("net_ring0", "veth1")->argument("iface"), "");
+}
+
 TEST(PortSpec, APciAddressIsOneWithOrWithoutDomain) {
   for (const char* text : {"0000:03:00.0", "03:00.1", "0000:03:00.0,representor=0"}) {
     const auto spec = parse_port_spec(text);
