@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Floors of the shared-memory way, between two processes on two CPUs: a cache line handed to and
 // fro, memcpy, and the datapath itself without any transport. Prints "name value unit" lines.
+//
+//   shm_bench floors                 the cache line and memcpy only
+//   shm_bench [RING-KiB [RUN-KiB]]
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -279,15 +282,20 @@ void measure_empty_poll(const ShmOptions& options) {
   print_median("shm_empty_poll", {took * 1e9 / kPolls}, "ns");
 }
 
-int run(int argc, char** argv) {
-  ShmOptions options;
-  if (argc > 1) options.ring_bytes = static_cast<std::uint32_t>(std::atoi(argv[1])) << 10;
-  if (argc > 2) options.max_run_bytes = static_cast<std::uint32_t>(std::atoi(argv[2])) << 10;
+void measure_floors() {
   pin_to(0);
   measure_line_hand_over();
   measure_memcpy(64 << 10, "memcpy_64KiB");
   measure_memcpy(1 << 20, "memcpy_1MiB");
   measure_memcpy(64 << 20, "memcpy_64MiB");
+}
+
+int run(int argc, char** argv) {
+  measure_floors();
+  if (argc > 1 && std::strcmp(argv[1], "floors") == 0) return 0;
+  ShmOptions options;
+  if (argc > 1) options.ring_bytes = static_cast<std::uint32_t>(std::atoi(argv[1])) << 10;
+  if (argc > 2) options.max_run_bytes = static_cast<std::uint32_t>(std::atoi(argv[2])) << 10;
   measure_latency(options);
   measure_empty_poll(options);
   measure_stream("shm_8B_single", options, 8, 4'000'000, 1, false);

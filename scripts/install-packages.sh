@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# install-packages.sh [build|run|test ...]: installs what is missing of these sections of
-# packages.txt (all of them when none is named). Asks for root only when something is missing.
+# install-packages.sh [build|run|test|bench ...]: installs what is missing of these sections of
+# packages.txt (all but bench when none is named). Asks for root only when something is missing.
 # shellcheck disable=SC2086  # lists of words are meant to split
 set -eu
 list=$(dirname "$0")/packages.txt
