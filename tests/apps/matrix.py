@@ -17,7 +17,8 @@ import perftest
 import places
 from allpairs import all_pairs
 from environment import apart_from_the_user, skip
-from pairs import Failure, Refused, run_pair
+from pairs import Refused, run_pair
+from programs import Failure
 
 
 def product(factors):

@@ -9,7 +9,8 @@ import json
 import os
 import subprocess
 
-from pairs import Failure, Place, start, stop
+from pairs import Place
+from programs import Program
 
 VETH_MTU = "9000"
 UPLINKS = {
@@ -27,11 +28,10 @@ class Host:
     """A network namespace; `inside` is what to put before a command that shall run in it."""
 
     def __init__(self):
-        self.holder = start(["unshare", "--net", "--mount", "sh", "-c",
-                             "mount -t sysfs sysfs /sys && echo ready && exec cat"],
-                            stdin=subprocess.PIPE)
-        if self.holder.stdout.readline() != "ready\n":
-            raise Failure(f"no network namespace: {stop(self.holder)}")
+        self.holder = Program(["unshare", "--net", "--mount", "sh", "-c",
+                               "mount -t sysfs sysfs /sys && echo ready && exec cat"],
+                              stdin=subprocess.PIPE)
+        self.holder.wait_for_text("ready")
         pid = str(self.holder.pid)
         self.inside = ["nsenter", "--target", pid, "--net", "--mount", "--"]
         self.ip("link", "set", "lo", "up")
@@ -51,7 +51,8 @@ class Host:
         return link["stats64"]["rx"]["bytes"]
 
     def close(self):
-        stop(self.holder)
+        self.holder.kill()
+        self.holder.process.stdin.close()
 
 
 @contextlib.contextmanager
@@ -81,8 +82,7 @@ def loopback():
 def one_device(uroce, datapath):
     options = uplink(datapath, "lo")
     with loopback() as inside:
-        yield Place(f"one-device-{datapath}", uroce, options, options, "127.0.0.1", inside, inside,
-                    datapath=datapath)
+        yield Place(f"one-device-{datapath}", uroce, options, options, "127.0.0.1", inside, inside)
 
 
 @contextlib.contextmanager
@@ -95,7 +95,7 @@ def two_devices(uroce, datapath):
             host.address(f"d{number}", f"10.78.{number}.1/24", f"fd78:{number}::1/64")
         options = uplink(datapath, "d0,d1")
         yield Place(f"two-devices-{datapath}", uroce, options, options, "127.0.0.1", host.inside,
-                    host.inside, ["-d", "uroce0"], ["-d", "uroce1"], datapath)
+                    host.inside, ["-d", "uroce0"], ["-d", "uroce1"])
 
 
 @contextlib.contextmanager
@@ -107,13 +107,13 @@ def veth(uroce, datapath):
         for number, host in enumerate(both):
             host.address(f"v{number}", f"10.77.0.{number + 1}/24", f"fd77::{number + 1}/64")
         place = Place(f"veth-{datapath}", uroce, uplink(datapath, "v0"), uplink(datapath, "v1"),
-                      "10.77.0.1", both[0].inside, both[1].inside, datapath=datapath)
+                      "10.77.0.1", both[0].inside, both[1].inside)
         place.received_bytes = lambda: both[0].received_bytes("v0")
         yield place
 
 
 @contextlib.contextmanager
-def memif(uroce, datapath):
+def memif(uroce, _):
     """Two processes joined by shared memory of DPDK's, each port with addresses of its own."""
     socket = f"@uroce-apps-{os.getpid()}"
 
@@ -121,7 +121,7 @@ def memif(uroce, datapath):
         return ["--uplink", f"dpdk:net_memif,role={role},socket-abstract=yes,socket={socket}",
                 "--address", f"10.79.0.{number}/24,fd79::{number}/64", "--local", "off"]
 
-    yield Place("memif", uroce, options("server", 1), options("client", 2), datapath=datapath)
+    yield Place("memif", uroce, options("server", 1), options("client", 2))
 
 
 # name: (how to make it, datapath)

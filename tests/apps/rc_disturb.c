@@ -58,6 +58,9 @@ void disturb_before_open(const char* name) {
 }
 
 void disturb_after_open(const char* name, char** arguments) {
+  if (is(name, "child-stays") && fork() == 0) {
+    for (;;) pause();
+  }
   if (!is(name, "exec")) return;
   int count = 0;
   for (char** argument = arguments; *argument != NULL; ++argument) {

@@ -7,7 +7,7 @@
 // Before the device is opened. `name` may be NULL.
 void disturb_before_open(const char* name);
 // With a context open and a QP that has not been connected; "exec" does not return, and starts the
-// program again without it.
+// program again without it. "child-stays" leaves a child that does nothing.
 void disturb_after_open(const char* name, char** arguments);
 // Between two messages.
 void disturb_between(const char* name, int round);

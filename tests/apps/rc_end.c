@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <netdb.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +52,12 @@ int connect_control(const struct options* options, int listener) {
   }
   struct addrinfo* address = resolve(options);
   control = socket(AF_INET, SOCK_STREAM, 0);
-  if (connect(control, address->ai_addr, address->ai_addrlen) != 0) fail("connect");
+  if (connect(control, address->ai_addr, address->ai_addrlen) != 0) {
+    if (errno != EINTR) fail("connect");
+    struct pollfd connected = {.fd = control, .events = POLLOUT};  // it goes on by itself
+    while (poll(&connected, 1, -1) < 0 && errno == EINTR) {
+    }
+  }
   freeaddrinfo(address);
   return control;
 }

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What every script of checks shares: its arguments, the place, one line for each check."""
+import argparse
+import os
+import sys
+import time
+
+import places
+from environment import apart_from_the_user, skip
+from pairs import Refused
+from programs import Failure
+
+
+def run_checks(checks, options, *arguments):
+    """`checks` are functions named check_x; True when none failed."""
+    failures = 0
+    for check in checks:
+        name = check.__name__.removeprefix("check_").replace("_", " ")
+        if options.only not in name:
+            continue
+        began = time.monotonic()
+        try:
+            detail = check(*arguments) or ""
+            outcome = "passed"
+        except (Failure, Refused) as failure:
+            outcome, detail = "FAILED", f"\n{failure}"
+            failures += 1
+        print(f"{outcome:8} {time.monotonic() - began:6.2f} s  {name}  {detail}", flush=True)
+    return failures == 0
+
+
+def main(description, checks):
+    """Runs each check(place, rc_tool) in the place that was chosen."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--uroce", default="build/release/uroce", type=os.path.abspath)
+    parser.add_argument("--rc-tool", default="build/release/tests/apps/rc_tool",
+                        type=os.path.abspath)
+    parser.add_argument("--only", default="", help="checks whose name contains this")
+    parser.add_argument("place", nargs="?", default="one-device-shm")
+    options = parser.parse_args()
+    apart_from_the_user()
+    if options.place in places.NEED_ROOT and os.geteuid() != 0:
+        skip(f"{options.place}: needs root")
+    with places.make(options.place, options.uroce) as place:
+        sys.exit(0 if run_checks(checks, options, place, options.rc_tool) else 1)
