@@ -1,0 +1,83 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""What cannot be had gives one clear line, saying what and why, and an exit status."""
+import os
+import subprocess
+
+import checks
+from programs import Failure, Program, free_port
+from users import NOBODY, as_nobody
+
+DEVINFO = ["ibv_devinfo"]
+# (arguments of uroce, exit status, what the line says)
+MESSAGES = {
+    "missing_interface": (["run", "--netdev", "nosuch0", "--", *DEVINFO], 1,
+                          "there is no interface nosuch0"),
+    "missing_interface_for_devices": (["devices", "--netdev", "nosuch0"], 1,
+                                      "there is no interface nosuch0"),
+    "unknown_uplink": (["run", "--uplink", "pigeon", "--", *DEVINFO], 1,
+                       "--uplink pigeon: expected udp, none or dpdk:SPEC"),
+    "unknown_local": (["run", "--local", "maybe", "--", *DEVINFO], 1,
+                      "--local maybe: expected on or off"),
+    "unknown_log_level": (["run", "--log", "loud", "--", *DEVINFO], 1, "--log loud: expected off"),
+    "malformed_address": (["run", "--uplink", "none", "--address", "10.0.0.1", "--", *DEVINFO], 1,
+                          "is not IP/PREFIX-LENGTH"),
+    "unknown_option": (["run", "--nosuch", "--", *DEVINFO], 2, "--nosuch"),
+    "missing_configuration": (["run", "--config", "/nosuch.toml", "--", *DEVINFO], 1,
+                              "/nosuch.toml: cannot be read: No such file or directory"),
+    "missing_program": (["run", "--", "no-such-program"], 127, "no-such-program: not found"),
+    "unknown_driver": (["run", "--netdev", "lo", "--uplink", "dpdk:net_nosuch", "--", *DEVINFO], 1,
+                       "\"net_nosuch\" is neither a PCI address nor one of net_af_packet"),
+    "missing_pci_device": (["run", "--uplink", "dpdk:0000:99:00.0", "--address", "10.9.9.1/24",
+                            "--", *DEVINFO], 1, "no such port"),
+}
+
+
+def run_uroce(place, arguments, environment=None):
+    """Its exit status, and the lines that are uroce's own where it is not uroce that ends."""
+    done = subprocess.run([*place.server_prefix, place.uroce, *arguments], check=False, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60,
+                          env={**os.environ, **(environment or {})})
+    lines = done.stdout.splitlines()
+    return done.returncode, [line for line in lines if line.startswith("uroce")] or lines
+
+
+def expect(place, arguments, status, message, environment=None):
+    got, lines = run_uroce(place, arguments, environment)
+    if got != status or message not in lines[0] or len(lines) > 2:
+        raise Failure(f"{' '.join(arguments)}: expected {status} and one line with {message!r}; "
+                      f"got {got} and\n" + "\n".join(lines))
+
+
+def make_check(name, arguments, status, message):
+    def check(place, _):
+        expect(place, arguments, status, message)
+    check.__name__ = name
+    return check
+
+
+def check_environment_variable_is_named(place, _):
+    expect(place, ["run", "--", *DEVINFO], 1, "UROCE_UPLINK=pigeon: expected",
+           {"UROCE_UPLINK": "pigeon"})
+
+
+def check_port_held_by_another_user(place, _):
+    if os.geteuid() != 0:
+        return "not tried: needs root to become another user"
+    port = free_port()
+    server = ["ibv_rc_pingpong", "-g", "0", "-p", str(port)]
+    with Program([*place.server_prefix, *as_nobody(), place.uroce, "run", "--netdev", "lo", "--",
+                  *server]) as holder:
+        if not holder.wait_for_listener(port):
+            raise Failure(f"{holder} did not start:\n{holder.text()}")
+        expect(place, ["run", "--netdev", "lo", "--", *DEVINFO], 1,
+               f"cannot bind UDP port 4791: it belongs to uid {NOBODY}")
+    expect_devinfo = run_uroce(place, ["run", "--netdev", "lo", "--", *DEVINFO])
+    if expect_devinfo[0] != 0:
+        raise Failure(f"when the holder has ended: {expect_devinfo}")
+    return None
+
+
+if __name__ == "__main__":
+    checks.main(__doc__, [*(make_check(name, *row) for name, row in MESSAGES.items()),
+                          check_environment_variable_is_named, check_port_held_by_another_user])
