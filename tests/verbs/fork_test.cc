@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// A fork with the device open: what the child inherited fails cleanly, what it opens works, and the
+// parent does not notice.
+#include <cerrno>
+
+#include "process.h"
+
+namespace uroce::tests {
+namespace {
+
+// A write from the node to itself.
+int loop_once(Node& node) {
+  const Address self = node.address();
+  if (node.connect(self) != 0 || node.write(self, 64) != 0) return 1;
+  return node.wait().status == IBV_WC_SUCCESS ? 0 : 2;
+}
+
+int check_inherited(Node& inherited) {
+  ibv_wc wc{};
+  if (ibv_poll_cq(inherited.cq, 1, &wc) >= 0) return 10;
+  if (ibv_alloc_pd(inherited.context) != nullptr || errno != EIO) return 11;
+  ibv_qp_attr error{};
+  error.qp_state = IBV_QPS_ERR;
+  if (ibv_modify_qp(inherited.qp, &error, IBV_QP_STATE) != EIO) return 12;
+  if (ibv_req_notify_cq(inherited.cq, 0) != EIO) return 13;
+  if (inherited.write({}, 1) == 0) return 14;
+  return 0;
+}
+
+TEST(Fork, TheChildStartsAfreshAndTheParentGoesOn) {
+  Node parent;
+  ASSERT_TRUE(parent.is_ready());
+  Process child([&parent](const Line&) {
+    if (const int failed = check_inherited(parent); failed != 0) return failed;
+    Node own;
+    return own.is_ready() ? loop_once(own) : 20;
+  });
+  EXPECT_EQ(child.wait(), 0);
+  EXPECT_EQ(loop_once(parent), 0);
+}
+
+TEST(Fork, TheParentOutlivesAChildThatDestroysWhatItInherited) {
+  auto parent = std::make_unique<Node>();
+  ASSERT_TRUE(parent->is_ready());
+  Process child([&parent](const Line&) {
+    parent.reset();
+    return testing::Test::HasFailure() ? 1 : 0;
+  });
+  EXPECT_EQ(child.wait(), 0);
+  EXPECT_EQ(loop_once(*parent), 0);
+}
+
+}  // namespace
+}  // namespace uroce::tests
