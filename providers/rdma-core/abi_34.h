@@ -218,20 +218,15 @@ static_assert(sizeof(verbs_match_ent) == 24 && offsetof(verbs_match_ent, u) == 8
               offsetof(verbs_match_ent, vendor) == 16 && offsetof(verbs_match_ent, device) == 18 &&
               offsetof(verbs_match_ent, kind) == 20);
 
-static_assert(sizeof(verbs_sysfs_dev) == 992 && offsetof(verbs_sysfs_dev, provider_data) == 16 &&
-              offsetof(verbs_sysfs_dev, match) == 24 && offsetof(verbs_sysfs_dev, flags) == 32 &&
-              offsetof(verbs_sysfs_dev, sysfs_name) == 36 &&
-              offsetof(verbs_sysfs_dev, sysfs_cdev) == 104 &&
-              offsetof(verbs_sysfs_dev, ibdev_name) == 112 &&
-              offsetof(verbs_sysfs_dev, ibdev_path) == 176 &&
-              offsetof(verbs_sysfs_dev, modalias) == 432 &&
-              offsetof(verbs_sysfs_dev, node_guid) == 944 &&
-              offsetof(verbs_sysfs_dev, driver_id) == 952 &&
-              offsetof(verbs_sysfs_dev, node_type) == 956 &&
-              offsetof(verbs_sysfs_dev, ibdev_idx) == 960 &&
-              offsetof(verbs_sysfs_dev, num_ports) == 964 &&
-              offsetof(verbs_sysfs_dev, abi_ver) == 968 &&
-              offsetof(verbs_sysfs_dev, time_created) == 976);
+static_assert(
+    sizeof(verbs_sysfs_dev) == 992 && offsetof(verbs_sysfs_dev, provider_data) == 16 &&
+    offsetof(verbs_sysfs_dev, match) == 24 && offsetof(verbs_sysfs_dev, flags) == 32 &&
+    offsetof(verbs_sysfs_dev, sysfs_name) == 36 && offsetof(verbs_sysfs_dev, sysfs_cdev) == 104 &&
+    offsetof(verbs_sysfs_dev, ibdev_name) == 112 && offsetof(verbs_sysfs_dev, ibdev_path) == 176 &&
+    offsetof(verbs_sysfs_dev, modalias) == 432 && offsetof(verbs_sysfs_dev, node_guid) == 944 &&
+    offsetof(verbs_sysfs_dev, driver_id) == 952 && offsetof(verbs_sysfs_dev, node_type) == 956 &&
+    offsetof(verbs_sysfs_dev, ibdev_idx) == 960 && offsetof(verbs_sysfs_dev, num_ports) == 964 &&
+    offsetof(verbs_sysfs_dev, abi_ver) == 968 && offsetof(verbs_sysfs_dev, time_created) == 976);
 
 static_assert(sizeof(verbs_device_ops) == 72 &&
               offsetof(verbs_device_ops, match_min_abi_version) == 8 &&

@@ -19,8 +19,7 @@ verbs_device* alloc_device(verbs_sysfs_dev* /*found*/) {
 void uninit_device(verbs_device* device) { std::free(reinterpret_cast<DeviceHolder*>(device)); }
 
 verbs_context* alloc_context(ibv_device* device, int cmd_fd, void* /*private_data*/) {
-  auto* const context_offset =
-      reinterpret_cast<verbs_context*>(offsetof(ContextHolder, base));
+  auto* const context_offset = reinterpret_cast<verbs_context*>(offsetof(ContextHolder, base));
   auto* const holder = static_cast<ContextHolder*>(_verbs_init_and_alloc_context(
       device, cmd_fd, sizeof(ContextHolder), context_offset, kDriverUnknown));
   if (holder == nullptr) return nullptr;

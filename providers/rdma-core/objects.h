@@ -31,8 +31,8 @@ using SrqHolder = Holder<verbs_srq, verbs::Srq>;
 using QpHolder = Holder<verbs_qp, verbs::Qp>;
 
 inline ContextHolder& holder_of(ibv_context* context) {
-  auto* const extended = reinterpret_cast<verbs_context*>(
-      reinterpret_cast<std::byte*>(context) - offsetof(verbs_context, context));
+  auto* const extended = reinterpret_cast<verbs_context*>(reinterpret_cast<std::byte*>(context) -
+                                                          offsetof(verbs_context, context));
   return *reinterpret_cast<ContextHolder*>(reinterpret_cast<std::byte*>(extended) -
                                            offsetof(ContextHolder, base));
 }

@@ -67,8 +67,7 @@ ibv_mr* reg_mr(ibv_pd* pd, void* address, std::size_t length, std::uint64_t iova
 }
 
 int rereg_mr(verbs_mr* mr, int flags, ibv_pd* pd, void* address, std::size_t length, int access) {
-  const int error =
-      verbs::rereg_mr(*object_of(mr), flags, object_of(pd), address, length, access);
+  const int error = verbs::rereg_mr(*object_of(mr), flags, object_of(pd), address, length, access);
   if (error == 0 && (flags & IBV_REREG_MR_CHANGE_ACCESS) != 0) mr->access = access;
   return error;
 }
@@ -85,8 +84,7 @@ int dereg_mr(verbs_mr* mr) {
 ibv_cq* create_cq(ibv_context* context, int entries, ibv_comp_channel* channel, int vector) {
   auto holder = allocate<CqHolder>();
   if (holder == nullptr) return nullptr;
-  holder->object =
-      verbs::create_cq(*object_of(context), holder->base.cq, entries, channel, vector);
+  holder->object = verbs::create_cq(*object_of(context), holder->base.cq, entries, channel, vector);
   if (holder->object == nullptr) return nullptr;
   return &holder.release()->base.cq;
 }

@@ -21,7 +21,8 @@ class TurnClock {
   [[nodiscard]] Instant now() {
     const std::uint64_t ticks = read_ticks();
     const std::uint64_t passed = ticks - anchor_ticks_;
-    if (passed >= ticks_until_reading_) [[unlikely]] return read(ticks);
+    if (passed >= ticks_until_reading_) [[unlikely]]
+      return read(ticks);
     const Instant t{anchor_.ns + static_cast<std::int64_t>((passed * scale_) >> kScaleBits)};
     return latest_ = t > latest_ ? t : latest_;
   }

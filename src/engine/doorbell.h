@@ -36,7 +36,8 @@ class DoorbellStack {
   // at, so that a post during the visit rings again.
   template <typename Visit>
   void take_all(Visit visit) {
-    if (top_.load(std::memory_order_relaxed) == nullptr) [[likely]] return;
+    if (top_.load(std::memory_order_relaxed) == nullptr) [[likely]]
+      return;
     Doorbell* bell = top_.exchange(nullptr, std::memory_order_acq_rel);
     while (bell != nullptr) {
       Doorbell* next = bell->next;

@@ -208,8 +208,7 @@ bool Engine::peer_stalled(LinkId id, const Path& path) const {
 // --- The helper thread ---------------------------------------------------------------------------
 
 Instant Engine::next_look(Instant now) const {
-  const bool unfinished =
-      more_to_send_ || frames_were_refused_ || held_since_ != Instant::never();
+  const bool unfinished = more_to_send_ || frames_were_refused_ || held_since_ != Instant::never();
   return unfinished ? std::min(hca_.next_deadline(), now + kFinishWithin) : hca_.next_deadline();
 }
 

@@ -81,7 +81,8 @@ class Engine final : private transport::StallOracle {
   // In a forked child of the process that opened it: nothing works any more, nothing hangs.
   [[nodiscard]] bool is_abandoned() const { return abandoned_.load(std::memory_order_relaxed); }
 
-  // --- Control verbs; any thread, waits for the lock ----------------------------------------------
+  // --- Control verbs; any thread, waits for the lock
+  // ----------------------------------------------
   class Section;
   [[nodiscard]] std::optional<QpnAllocator::Allocation> allocate_qpn();
   void release_qpn(Qpn number);
@@ -118,7 +119,7 @@ class Engine final : private transport::StallOracle {
 
  private:
   struct LinkUse {
-    std::uint32_t paths = 0;         // open ones
+    std::uint32_t paths = 0;  // open ones
     std::uint32_t turns_unlooked = 0;
     std::uint32_t looks_in_vain = 0;
   };

@@ -27,9 +27,12 @@ int Engine::insert_region(memory::MemoryRegion& region) {
     const memory::InsertOutcome outcome = hca_.regions().insert(region);
     leave();
     switch (outcome) {
-      case memory::InsertOutcome::kInserted: return 0;
-      case memory::InsertOutcome::kKeyTaken: break;
-      case memory::InsertOutcome::kBadRegion: return EINVAL;
+      case memory::InsertOutcome::kInserted:
+        return 0;
+      case memory::InsertOutcome::kKeyTaken:
+        break;
+      case memory::InsertOutcome::kBadRegion:
+        return EINVAL;
       case memory::InsertOutcome::kNoRoom:
         if (!region_slots_.grow()) return ENOMEM;
         break;
@@ -68,8 +71,7 @@ Engine::Section::~Section() {
 }
 
 void Engine::Section::take_doorbells() {
-  engine_.doorbells_.take_all(
-      [this](transport::Qp& qp) { engine_.hca_.on_doorbell(now_, qp); });
+  engine_.doorbells_.take_all([this](transport::Qp& qp) { engine_.hca_.on_doorbell(now_, qp); });
 }
 
 int Engine::Section::open_path(Path& path, Qpn destination, std::uint8_t& link) {

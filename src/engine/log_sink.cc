@@ -17,12 +17,18 @@ namespace {
 
 spdlog::level::level_enum level_of(LogLevel level) {
   switch (level) {
-    case LogLevel::kOff: return spdlog::level::off;
-    case LogLevel::kError: return spdlog::level::err;
-    case LogLevel::kWarn: return spdlog::level::warn;
-    case LogLevel::kInfo: return spdlog::level::info;
-    case LogLevel::kDebug: return spdlog::level::debug;
-    case LogLevel::kTrace: return spdlog::level::trace;
+    case LogLevel::kOff:
+      return spdlog::level::off;
+    case LogLevel::kError:
+      return spdlog::level::err;
+    case LogLevel::kWarn:
+      return spdlog::level::warn;
+    case LogLevel::kInfo:
+      return spdlog::level::info;
+    case LogLevel::kDebug:
+      return spdlog::level::debug;
+    case LogLevel::kTrace:
+      return spdlog::level::trace;
   }
   return spdlog::level::off;
 }
@@ -41,8 +47,8 @@ void report_check(const char* condition, const char* file, int line) {
 void open_log(const host::Environment& environment) {
   if (logger.load() != nullptr) return;
   check_hook = report_check;
-  auto made = std::make_unique<spdlog::logger>(
-      "uroce", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+  auto made =
+      std::make_unique<spdlog::logger>("uroce", std::make_shared<spdlog::sinks::stderr_sink_mt>());
   made->set_pattern("uroce: %l: %v");
   const auto config = host::config_from(environment);
   made->set_level(level_of(config ? config->log_level : LogLevel::kWarn));

@@ -38,7 +38,8 @@ class ShardLock {
   }
   void unlock() {
     owner_.store(pthread_t{}, std::memory_order_relaxed);
-    if (word_.exchange(kFree, std::memory_order_seq_cst) == kHeldAndWaitedFor) [[unlikely]] wake();
+    if (word_.exchange(kFree, std::memory_order_seq_cst) == kHeldAndWaitedFor) [[unlikely]]
+      wake();
   }
   [[nodiscard]] bool is_mine() const {
     return owner_.load(std::memory_order_relaxed) == pthread_self();

@@ -21,7 +21,8 @@ class SpinLock {
   SpinLock& operator=(const SpinLock&) = delete;
 
   void lock() {
-    if (taken_.exchange(true, std::memory_order_acquire)) [[unlikely]] wait();
+    if (taken_.exchange(true, std::memory_order_acquire)) [[unlikely]]
+      wait();
   }
   [[nodiscard]] bool try_lock() { return !taken_.exchange(true, std::memory_order_acquire); }
   void unlock() { taken_.store(false, std::memory_order_release); }

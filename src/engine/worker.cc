@@ -47,7 +47,8 @@ std::unique_ptr<Worker> Worker::start(Engine& engine, const std::string& device)
   std::unique_ptr<Worker> worker(new Worker(engine));
   pthread_attr_t attributes;
   if (pthread_attr_init(&attributes) != 0) return nullptr;
-  pthread_attr_setstacksize(&attributes, std::max(kStackBytes, static_cast<std::size_t>(PTHREAD_STACK_MIN)));
+  pthread_attr_setstacksize(&attributes,
+                            std::max(kStackBytes, static_cast<std::size_t>(PTHREAD_STACK_MIN)));
   // The thread inherits the mask, so that no signal finds it before it could block them.
   const sigset_t blocked = signals_to_block();
   sigset_t before;

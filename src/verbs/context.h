@@ -17,8 +17,7 @@
 namespace uroce::verbs {
 
 struct CompletionChannel {
-  explicit CompletionChannel(const ibv_comp_channel& channel)
-      : key(&channel), pipe(channel.fd) {}
+  explicit CompletionChannel(const ibv_comp_channel& channel) : key(&channel), pipe(channel.fd) {}
 
   const ibv_comp_channel* key;
   EventPipe pipe;

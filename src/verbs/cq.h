@@ -28,10 +28,10 @@ struct Cq {
   engine::SpinLock lock;
   engine::ZeroedMemory ring;
   CompletionChannel* channel = nullptr;
-  std::atomic<std::uint32_t> users{0};       // QPs
-  std::uint32_t notifications_given = 0;     // written to the channel
-  std::uint32_t notifications_waiting = 0;   // the channel is full of unread ones
-  std::uint32_t events_given = 0;            // asynchronous ones
+  std::atomic<std::uint32_t> users{0};      // QPs
+  std::uint32_t notifications_given = 0;    // written to the channel
+  std::uint32_t notifications_waiting = 0;  // the channel is full of unread ones
+  std::uint32_t events_given = 0;           // asynchronous ones
 };
 
 // Null, and errno.

@@ -12,7 +12,6 @@ namespace uroce::verbs {
 
 [[nodiscard]] int query_device_ex(const Context& context, ibv_device_attr_ex& attributes,
                                   std::size_t size);
-[[nodiscard]] int query_port(const Context& context, std::uint8_t port,
-                             ibv_port_attr& attributes);
+[[nodiscard]] int query_port(const Context& context, std::uint8_t port, ibv_port_attr& attributes);
 
 }  // namespace uroce::verbs

@@ -21,7 +21,8 @@ constexpr std::uint64_t kFaultInAtMost = std::uint64_t{256} << 20;
 
 struct PageRange {
   std::uint64_t first = 0;
-  std::uint64_t last = 0;  // inclusive, so that the last page of the address space is no special case
+  std::uint64_t last =
+      0;  // inclusive, so that the last page of the address space is no special case
 };
 
 PageRange pages_of(std::uint64_t address, std::uint64_t length) {
@@ -59,8 +60,7 @@ int check_mapped(std::uint64_t address, std::uint64_t length, MemoryUse use) {
   const std::uint64_t bytes = range.last - range.first;  // one less, so that it cannot wrap
   const std::uint64_t budget = std::min(bytes, kFaultInAtMost - 1) + 1;
   const int advice = use == MemoryUse::kWrite ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
-  const bool populated =
-      madvise(reinterpret_cast<void*>(range.first), budget, advice) == 0;
+  const bool populated = madvise(reinterpret_cast<void*>(range.first), budget, advice) == 0;
   if (populated && budget - 1 == bytes) return 0;
   if (!populated && errno == ENOMEM && maps_cover(range, use)) return ENOMEM;
   // The kernel may not know the advice, or the mapping (of a device) may not allow it.

@@ -84,8 +84,7 @@ int modify_qp(Qp& qp, const ibv_qp_attr& attributes, int mask) {
 }
 
 void purge_completions(Qp& qp) {
-  std::atomic<std::uint32_t>* shared =
-      qp.srq == nullptr ? nullptr : &qp.srq->core.queue.released();
+  std::atomic<std::uint32_t>* shared = qp.srq == nullptr ? nullptr : &qp.srq->core.queue.released();
   {
     const std::lock_guard consumers(qp.send_cq->lock);
     qp.send_cq->queue.purge(qp.core.number, shared);

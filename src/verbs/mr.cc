@@ -28,8 +28,8 @@ static_assert(is_same(Access::kLocalWrite, IBV_ACCESS_LOCAL_WRITE) &&
 
 constexpr unsigned kKnownAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
                                   IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
-                                  IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |
-                                  IBV_ACCESS_HUGETLB | IBV_ACCESS_RELAXED_ORDERING;
+                                  IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_HUGETLB |
+                                  IBV_ACCESS_RELAXED_ORDERING;
 constexpr unsigned kRemotelyWritten = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
 
 int check_access(unsigned access) {

@@ -53,8 +53,7 @@ constexpr std::array<std::uint8_t, 16> make_flags() {
 constexpr auto kFlags = make_flags();
 
 // man ibv_post_send. The length of the message is written to `bytes`.
-int check(const ibv_send_wr& request, const ibv_qp_cap& limits, Shape shape,
-          std::uint64_t& bytes) {
+int check(const ibv_send_wr& request, const ibv_qp_cap& limits, Shape shape, std::uint64_t& bytes) {
   if (shape == Shape::kUnsupported || (request.send_flags & ~0xfU) != 0) return EINVAL;
   if (request.num_sge < 0) return EINVAL;
   const bool is_inline = (request.send_flags & IBV_SEND_INLINE) != 0;
@@ -144,7 +143,8 @@ int post_send(Qp& qp, ibv_send_wr* request, ibv_send_wr** bad) {
     error = post_list(qp, request, posted);
     qp.core.send_queue.post(posted);
   }
-  if (error != 0) [[unlikely]] *bad = request;
+  if (error != 0) [[unlikely]]
+    *bad = request;
   if (posted != 0) qp.context.engine().ring(qp.doorbell);
   return error;
 }

@@ -31,12 +31,14 @@ int check(const Pd& pd, const ibv_qp_init_attr& a, const Cq* send_cq, const Cq* 
   const bool within = cap.max_send_wr <= kWorkRequestsMax && cap.max_send_sge <= kSgesMax &&
                       cap.max_inline_data <= kInlineBytesMax;
   // man ibv_create_qp: with an SRQ, the receive capabilities are ignored.
-  const bool receive_within = srq != nullptr || (cap.max_recv_wr <= kWorkRequestsMax &&
-                                                 cap.max_recv_sge <= kSgesMax);
+  const bool receive_within =
+      srq != nullptr || (cap.max_recv_wr <= kWorkRequestsMax && cap.max_recv_sge <= kSgesMax);
   return within && receive_within ? 0 : EINVAL;
 }
 
-constexpr std::size_t round_up_to_line(std::size_t bytes) { return (bytes + 63) & ~std::size_t{63}; }
+constexpr std::size_t round_up_to_line(std::size_t bytes) {
+  return (bytes + 63) & ~std::size_t{63};
+}
 
 // Where the parts of a QP's memory lie.
 struct Layout {
@@ -49,8 +51,8 @@ struct Layout {
 };
 
 Layout layout_of(const ibv_qp_cap& cap, const Srq* srq) {
-  const std::size_t list = std::max(cap.max_send_sge * sizeof(memory::Sge),
-                                    std::size_t{cap.max_inline_data});
+  const std::size_t list =
+      std::max(cap.max_send_sge * sizeof(memory::Sge), std::size_t{cap.max_inline_data});
   Layout l{};
   l.send_stride = static_cast<std::uint32_t>(round_up_to_line(sizeof(transport::SendWqe) + list));
   l.send_bytes = std::size_t{transport::SendQueue::ring_slots(cap.max_send_wr)} * l.send_stride;
@@ -65,24 +67,24 @@ transport::QpInit init_of(Qp& qp, const Layout& l) {
   const std::span<std::byte> memory = qp.memory.bytes();
   const std::span<std::byte> copy = memory.subspan(l.send_bytes + l.receive_bytes, l.copy_bytes);
   const std::span<std::byte> replay = memory.subspan(l.total() - l.replay_bytes, l.replay_bytes);
-  return {.number = {},
-          .pd = qp.pd.id,
-          .service = transport::Service::kRc,
-          .send_cq = &qp.send_cq->queue,
-          .receive_cq = &qp.receive_cq->queue,
-          .srq = qp.srq == nullptr ? nullptr : &qp.srq->core,
-          .signal_all = qp.signals_all,
-          .max_inline = qp.limits.max_inline_data,
-          .send_memory = memory.first(l.send_bytes),
-          .send_capacity = qp.limits.max_send_wr,
-          .send_stride = l.send_stride,
-          .receive_memory = memory.subspan(l.send_bytes, l.receive_bytes),
-          .receive_capacity = qp.limits.max_recv_wr,
-          .receive_stride = l.receive_stride,
-          .srq_copy = copy.empty() ? nullptr : reinterpret_cast<transport::RecvWqe*>(copy.data()),
-          .replay = {reinterpret_cast<transport::ReplayEntry*>(replay.data()),
-                     transport::kReplayMax},
-          .user = &qp};
+  return {
+      .number = {},
+      .pd = qp.pd.id,
+      .service = transport::Service::kRc,
+      .send_cq = &qp.send_cq->queue,
+      .receive_cq = &qp.receive_cq->queue,
+      .srq = qp.srq == nullptr ? nullptr : &qp.srq->core,
+      .signal_all = qp.signals_all,
+      .max_inline = qp.limits.max_inline_data,
+      .send_memory = memory.first(l.send_bytes),
+      .send_capacity = qp.limits.max_send_wr,
+      .send_stride = l.send_stride,
+      .receive_memory = memory.subspan(l.send_bytes, l.receive_bytes),
+      .receive_capacity = qp.limits.max_recv_wr,
+      .receive_stride = l.receive_stride,
+      .srq_copy = copy.empty() ? nullptr : reinterpret_cast<transport::RecvWqe*>(copy.data()),
+      .replay = {reinterpret_cast<transport::ReplayEntry*>(replay.data()), transport::kReplayMax},
+      .user = &qp};
 }
 
 ibv_qp_cap given_caps(ibv_qp_cap asked, const Srq* srq) {

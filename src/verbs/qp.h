@@ -19,8 +19,7 @@
 namespace uroce::verbs {
 
 struct Qp {
-  Qp(Pd& domain, ibv_qp& public_part)
-      : context(domain.context), pd(domain), handle(public_part) {}
+  Qp(Pd& domain, ibv_qp& public_part) : context(domain.context), pd(domain), handle(public_part) {}
 
   Context& context;
   Pd& pd;

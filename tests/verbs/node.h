@@ -32,18 +32,22 @@ inline ibv_context* open_first_device() {
 class Node {
  public:
   explicit Node(std::size_t bytes = 4096, ibv_context* shared = nullptr)
-      : memory(bytes), context(shared != nullptr ? shared : open_first_device()),
+      : memory(bytes),
+        context(shared != nullptr ? shared : open_first_device()),
         owns_context_(shared == nullptr) {
     if (context == nullptr) return;
     pd = ibv_alloc_pd(context);
     cq = ibv_create_cq(context, 256, nullptr, nullptr, 0);
-    constexpr int kAll = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
-                         IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+    constexpr int kAll = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+                         IBV_ACCESS_REMOTE_ATOMIC;
     mr = ibv_reg_mr(pd, memory.data(), memory.size(), kAll);
     ibv_qp_init_attr a{};
     a.send_cq = a.recv_cq = cq;
     a.qp_type = IBV_QPT_RC;
-    a.cap = {.max_send_wr = 128, .max_recv_wr = 128, .max_send_sge = 1, .max_recv_sge = 1,
+    a.cap = {.max_send_wr = 128,
+             .max_recv_wr = 128,
+             .max_send_sge = 1,
+             .max_recv_sge = 1,
              .max_inline_data = 0};
     qp = ibv_create_qp(pd, &a);
   }
@@ -59,8 +63,10 @@ class Node {
 
   [[nodiscard]] bool is_ready() const { return qp != nullptr && mr != nullptr; }
   [[nodiscard]] Address address() const {
-    Address a{.qpn = qp->qp_num, .gid = {},
-              .memory = reinterpret_cast<std::uintptr_t>(memory.data()), .rkey = mr->rkey};
+    Address a{.qpn = qp->qp_num,
+              .gid = {},
+              .memory = reinterpret_cast<std::uintptr_t>(memory.data()),
+              .rkey = mr->rkey};
     EXPECT_EQ(ibv_query_gid(context, 1, 0, &a.gid), 0);
     return a;
   }
@@ -69,10 +75,9 @@ class Node {
     ibv_qp_attr a{};
     a.qp_state = IBV_QPS_INIT;
     a.port_num = 1;
-    a.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
-                        IBV_ACCESS_REMOTE_ATOMIC;
-    if (int e = ibv_modify_qp(
-            qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+    a.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+    if (int e = ibv_modify_qp(qp, &a,
+                              IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
         e != 0) {
       return e;
     }
@@ -86,8 +91,7 @@ class Node {
     a.ah_attr.grh.dgid = to.gid;
     if (int e = ibv_modify_qp(qp, &a,
                               IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-                                  IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-                                  IBV_QP_MIN_RNR_TIMER);
+                                  IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
         e != 0) {
       return e;
     }

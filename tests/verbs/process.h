@@ -2,10 +2,10 @@
 // A child process that runs one function, and a line to it. It dies with its parent.
 #pragma once
 
-#include <csignal>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <csignal>
 
 #include <array>
 #include <functional>

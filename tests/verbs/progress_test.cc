@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <sys/resource.h>
 
-
 #include "process.h"
 
 namespace uroce::tests {

@@ -43,7 +43,10 @@ TEST(Threads, NoNotificationIsLost) {
     ibv_qp_init_attr a{};
     a.send_cq = a.recv_cq = announced;
     a.qp_type = IBV_QPT_RC;
-    a.cap = {.max_send_wr = 16, .max_recv_wr = 16, .max_send_sge = 1, .max_recv_sge = 1,
+    a.cap = {.max_send_wr = 16,
+             .max_recv_wr = 16,
+             .max_send_sge = 1,
+             .max_recv_sge = 1,
              .max_inline_data = 0};
     ASSERT_EQ(ibv_destroy_qp(node.qp), 0);
     node.qp = ibv_create_qp(node.pd, &a);

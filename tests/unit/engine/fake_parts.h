@@ -152,9 +152,9 @@ inline EngineParts make_fake_parts(FakeParts& fakes) {
   interface.name = "test0";
   interface.mtu_bytes = 9'000;
   interface.up = interface.running = true;
-  parts.port = std::make_unique<Port>("", std::move(device),
-                                      host::HostNetwork{.interfaces = {interface},
-                                                        .default_route = "test0"});
+  parts.port = std::make_unique<Port>(
+      "", std::move(device),
+      host::HostNetwork{.interfaces = {interface}, .default_route = "test0"});
   return parts;
 }
 

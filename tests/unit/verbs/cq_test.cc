@@ -8,9 +8,11 @@ using CqTest = VerbsTest;
 
 TEST_F(CqTest, SizesAreHonouredAtTheLimitAndRefusedBeyond) {
   PublicCq handle;
-  for (const auto& [entries, error] : {std::pair{0, EINVAL}, {-1, EINVAL}, {1, 0},
-                                      {static_cast<int>(kCqesMax), 0},
-                                      {static_cast<int>(kCqesMax) + 1, EINVAL}}) {
+  for (const auto& [entries, error] : {std::pair{0, EINVAL},
+                                       {-1, EINVAL},
+                                       {1, 0},
+                                       {static_cast<int>(kCqesMax), 0},
+                                       {static_cast<int>(kCqesMax) + 1, EINVAL}}) {
     errno = 0;
     Cq* cq = create_cq(*context_, handle, entries, nullptr, 0);
     EXPECT_EQ(cq != nullptr, error == 0) << entries;

@@ -79,8 +79,7 @@ TEST_F(MrTest, ReregistrationKeepsTheKeyAndFailsWhole) {
   Mr* mr = make_mr(memory.data(), 64);
   ASSERT_NE(mr, nullptr);
   const std::uint32_t key = mr->region.key;
-  EXPECT_EQ(rereg_mr(*mr, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0,
-                     IBV_ACCESS_REMOTE_WRITE),
+  EXPECT_EQ(rereg_mr(*mr, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, IBV_ACCESS_REMOTE_WRITE),
             EINVAL);
   EXPECT_EQ(mr->region.length, 64U);
   EXPECT_EQ(rereg_mr(*mr, IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, memory.data() + 8, 8, 0), 0);

@@ -16,11 +16,11 @@ TEST_F(QpTest, CapabilitiesAreGivenAtTheLimitAndRefusedBeyond) {
     std::uint32_t ibv_qp_cap::*field;
     std::uint32_t limit;
   };
-  for (const Case& c : {Case{&ibv_qp_cap::max_send_wr, kWorkRequestsMax},
-                        Case{&ibv_qp_cap::max_recv_wr, kWorkRequestsMax},
-                        Case{&ibv_qp_cap::max_send_sge, kSgesMax},
-                        Case{&ibv_qp_cap::max_recv_sge, kSgesMax},
-                        Case{&ibv_qp_cap::max_inline_data, kInlineBytesMax}}) {
+  for (const Case& c :
+       {Case{&ibv_qp_cap::max_send_wr, kWorkRequestsMax},
+        Case{&ibv_qp_cap::max_recv_wr, kWorkRequestsMax}, Case{&ibv_qp_cap::max_send_sge, kSgesMax},
+        Case{&ibv_qp_cap::max_recv_sge, kSgesMax},
+        Case{&ibv_qp_cap::max_inline_data, kInlineBytesMax}}) {
     Qp* qp = make_qp(wanted(c.field, c.limit));
     ASSERT_NE(qp, nullptr);
     EXPECT_GE(qp->limits.*c.field, c.limit);
@@ -269,7 +269,10 @@ TEST_F(QpTest, UnreadEventsGoWithTheirQp) {
 
 TEST_F(QpTest, ThereAreAsManyQpsAsPromised) {
   ibv_qp_init_attr small = usual_qp();
-  small.cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1,
+  small.cap = {.max_send_wr = 1,
+               .max_recv_wr = 1,
+               .max_send_sge = 1,
+               .max_recv_sge = 1,
                .max_inline_data = 0};
   while (make_qp(small) != nullptr) {
   }
