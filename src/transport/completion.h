@@ -56,20 +56,26 @@ class CompletionQueue {
   // Producer. False: overrun; the queue has lost a completion and is in error from here on.
   [[nodiscard]] bool stage(const Cqe& entry, bool solicited) {
     if (staged_ - head_.load(std::memory_order_acquire) >= capacity_) {
-      overrun_ = true;
+      overrun_.store(true, std::memory_order_relaxed);
       return false;
     }
     ring_[staged_++ & mask_] = entry;
     solicited_staged_ |= solicited || entry.status != WcStatus::kSuccess;
     return true;
   }
-  [[nodiscard]] bool has_overrun() const { return overrun_; }
+  // Any thread.
+  [[nodiscard]] bool has_overrun() const { return overrun_.load(std::memory_order_relaxed); }
   // Makes staged completions visible. True: the armed notification is due.
   [[nodiscard]] bool publish() {
     tail_.store(staged_, std::memory_order_seq_cst);
     const bool solicited = solicited_staged_;
     solicited_staged_ = false;
     return disarm_if(solicited);
+  }
+
+  // Any thread, also beside a resize: nothing is to be polled now.
+  [[nodiscard]] bool is_empty() const {
+    return head_.load(std::memory_order_relaxed) == tail_.load(std::memory_order_acquire);
   }
 
   // Consumer.
@@ -127,7 +133,7 @@ class CompletionQueue {
   std::uint32_t capacity_ = 0;
   std::uint32_t staged_ = 0;
   bool solicited_staged_ = false;
-  bool overrun_ = false;
+  std::atomic<bool> overrun_{false};
   alignas(64) std::atomic<std::uint32_t> tail_{0};
   alignas(64) std::atomic<std::uint32_t> head_{0};
   std::atomic<Arm> arm_{Arm::kNone};

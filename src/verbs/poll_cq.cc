@@ -30,9 +30,9 @@ int take_locked(Cq& cq, int count, ibv_wc* completions) {
 
 int poll_cq(Cq& cq, int count, ibv_wc* completions) {
   // man ibv_poll_cq: an overrun queue gives no more.
-  if (cq.queue.front() == nullptr) {
+  if (cq.queue.is_empty()) {
     cq.context.engine().progress();
-    if (cq.queue.front() == nullptr) {
+    if (cq.queue.is_empty()) {
       const bool is_dead = cq.queue.has_overrun() || cq.context.engine().is_abandoned();
       return is_dead ? -1 : 0;
     }
