@@ -96,7 +96,7 @@ def run_alone(command, cpu=None):
 
 
 def run_pair(server, client, port, environment=None):
-    """The client's output; the server has had its time when the client is done."""
+    """The client's output, or a Failure with that of both. The server goes when the client is done."""
     deadline = time.monotonic() + DEADLINE_SECONDS
     environment = environment or {}
     running = [start(pinned(SERVER_CPU, server, environment))]
@@ -106,7 +106,7 @@ def run_pair(server, client, port, environment=None):
         try:
             return finish(running[1], deadline, "the client")
         except Failure as failure:
-            raise Failure(f"{failure}\nthe server: {stop(running[0])}") from None
+            raise Failure(f"{failure}\n{stop(running[0])}") from None
     finally:
         for process in running:
             stop(process)
