@@ -31,8 +31,8 @@ struct DatapathCapabilities {
   std::uint32_t max_run_bytes = 0;      // ... and carry so many bytes of payload
   std::uint32_t peer_window_bytes = 0;  // unacknowledged bytes a peer's receive buffer holds; 0:
                                         // the link refuses frames by itself instead of losing them
-  bool trusted_memory = false;        // the link cannot corrupt, lose or reorder
-  std::uint64_t bits_per_second = 0;  // of the interface, for ibv_query_port; 0 when unknown
+  bool trusted_memory = false;          // the link cannot corrupt, lose or reorder
+  std::uint64_t bits_per_second = 0;    // of the interface, for ibv_query_port; 0 when unknown
 };
 
 // Why received datagrams were not handed on; each is counted once. The transport has its own for
