@@ -55,6 +55,8 @@ void unsend_response(HcaState& hca, Qp& qp, FrameTag tag);
 // Something became due.
 void owe_response(HcaState& hca, Qp& qp);
 void owe_replay(HcaState& hca, Qp& qp, std::uint32_t entry);
+// Takes back a repeated answer that waits to be sent: the peer has had it. False: it is the first.
+bool cancel_repeat(RcResponder& responder, std::uint32_t entry);
 // Nothing is due any more (RESET, or ERR at the application's wish).
 void forget_responses(HcaState& hca, Qp& qp);
 

@@ -26,7 +26,8 @@ inline constexpr std::uint32_t kReplayMax = 128;  // max_dest_rd_atomic at most
 struct ReplayEntry {
   wire::Kind kind = wire::Kind::kReadRequest;
   bool is_used = false;
-  bool is_due = false;  // in RcResponder::due
+  bool is_due = false;     // in RcResponder::due
+  bool is_repeat = false;  // what is due was sent before
   Psn first_psn;
   Psn last_psn;
   std::uint32_t msn = 0;

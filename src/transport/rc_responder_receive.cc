@@ -194,7 +194,8 @@ ReplayEntry* keep(Qp& qp, const PacketView& view, std::uint32_t packets) {
   RcResponder& responder = qp.responder;
   if (responder.replay_limit == 0) return nullptr;
   ReplayEntry& entry = responder.replay[responder.replay_next];
-  if (entry.is_due) return nullptr;
+  if (entry.is_due && !cancel_repeat(responder, responder.replay_next)) return nullptr;
+  entry.is_repeat = false;
   entry.kind = view.opcode->kind;
   entry.is_used = true;
   entry.first_psn = view.bth.psn;
@@ -302,6 +303,7 @@ void replay(HcaState& hca, Qp& qp, const PacketView& view) {
     entry->due_last = view.bth.psn + (packets_in(view.reth.dma_bytes, qp.path_mtu) - 1);
   }
   entry->send_psn = entry->due_from = view.bth.psn;
+  if (!entry->is_due) entry->is_repeat = true;
   owe_replay(hca, qp, index);
 }
 

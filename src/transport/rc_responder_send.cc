@@ -179,6 +179,18 @@ void owe_replay(HcaState& hca, Qp& qp, std::uint32_t entry) {
   owe_response(hca, qp);
 }
 
+bool cancel_repeat(RcResponder& responder, std::uint32_t entry) {
+  if (!responder.replay[entry].is_repeat) return false;
+  std::uint32_t kept = responder.due_head;
+  for (std::uint32_t i = responder.due_head; i != responder.due_tail; ++i) {
+    const std::uint8_t index = responder.due[i % kReplayMax];
+    if (index != entry) responder.due[kept++ % kReplayMax] = index;
+  }
+  responder.due_tail = kept;
+  responder.replay[entry].is_due = false;
+  return true;
+}
+
 void forget_responses(HcaState& hca, Qp& qp) {
   RcResponder& responder = qp.responder;
   for (ReplayEntry& entry : responder.replay) entry.is_due = entry.is_used = false;

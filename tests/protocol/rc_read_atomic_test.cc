@@ -80,6 +80,24 @@ TEST_F(RcReadAtomic, DuplicateAtomicReturnsTheFirstResult) {
   EXPECT_EQ(value, 5U);
 }
 
+// A responder that was away for a while finds, in one burst, requests that were sent again and new
+// ones that the answers to the first have made room for.
+TEST_F(RcReadAtomic, NewRequestTakesThePlaceOfARepeatedAnswer) {
+  const auto request = [this](std::uint32_t psn) {
+    endpoint.receive(make_packet(bth(Opcode::kRcFetchAdd, psn), 0,
+                                 wire::AtomicEth{endpoint.address(8), {Endpoint::kKey}, 1, 0}));
+  };
+  const std::uint32_t limit = qp.qp.responder.replay_limit;
+  for (std::uint32_t i = 0; i < limit; ++i) request(100 + i);
+  EXPECT_EQ(transmits().size(), limit);
+  request(100);
+  request(101);
+  request(100 + limit);
+  EXPECT_THAT(transmits(), ElementsAre(Sent{Opcode::kRcAtomicAcknowledge, 101},
+                                       Sent{Opcode::kRcAtomicAcknowledge, 100 + limit}));
+  EXPECT_EQ(packets.back().view().atomic_ack_eth.original, limit);
+}
+
 // Case P15.
 TEST_F(RcReadAtomic, FenceWaitsForReads) {
   post_read(8);
