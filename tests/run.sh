@@ -4,7 +4,7 @@
 #
 # The whole test run: installs what is missing, then stage by stage (all of them when none is named)
 #   release  builds and runs every test, the style checks among them
-#   asan     the same under AddressSanitizer and UndefinedBehaviorSanitizer, without apps-heavy
+#   asan     the same under AddressSanitizer and UndefinedBehaviorSanitizer, without the programs
 #   tsan     what has threads (engine, verbs, datapath) under ThreadSanitizer
 #   clang    builds everything with clang and -Werror
 #   style    only the style checks, in the release build
@@ -13,6 +13,8 @@ set -uo pipefail
 cd "$(dirname "$0")/.." || exit 2
 
 jobs=$(nproc)
+# What was compiled in one clone is found again in another.
+export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
 logs=build/logs
 stages=()
 launch=()  # a command that builds and tests are run by
@@ -40,7 +42,7 @@ stage_release() { build release && run_ctest release; }
 stage_asan() {
   # Undefined behaviour alone would only be printed.
   export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
-  build asan && run_ctest asan --label-exclude apps-heavy
+  build asan && run_ctest asan --label-exclude apps
 }
 
 stage_tsan() {
