@@ -78,7 +78,8 @@ void raise_event(HcaState& hca, Qp& qp, EventType type) {
 
 void enter_error(HcaState& hca, Qp& qp) {
   if (qp.state.load(std::memory_order_relaxed) == QpState::kErr) return;
-  qp.state.store(QpState::kErr, std::memory_order_release);
+  // Before flush() looks at what was posted; see WorkQueue::post_before_look.
+  qp.state.store(QpState::kErr, std::memory_order_seq_cst);
   stop_sending(hca, qp);
   flush(hca, qp);
 }

@@ -48,10 +48,15 @@ class WorkQueue {
   void post(std::uint32_t count) {
     posted_.store(posted_.load(std::memory_order_relaxed) + count, std::memory_order_release);
   }
+  // The same for a poster who looks at the QP's state next: whoever enters ERR first writes the
+  // state and then looks at posted(), so that one of the two sees the other.
+  void post_before_look(std::uint32_t count) {
+    posted_.store(posted_.load(std::memory_order_relaxed) + count, std::memory_order_seq_cst);
+  }
   [[nodiscard]] std::atomic<std::uint32_t>& released() { return released_; }
 
   // Core side.
-  [[nodiscard]] std::uint32_t posted() const { return posted_.load(std::memory_order_acquire); }
+  [[nodiscard]] std::uint32_t posted() const { return posted_.load(std::memory_order_seq_cst); }
 
   // Empties the ring (QP to RESET); nobody may post or poll meanwhile.
   void reset() {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // ibv_post_recv and ibv_post_srq_recv: into the ring, and that is all, since the core takes receive
 // requests when messages come. Only a QP in state ERR has to be told, to flush them.
-#include <atomic>
 #include <cerrno>
 #include <mutex>
 
@@ -23,10 +22,7 @@ int post_recv(Qp& qp, ibv_recv_wr* request, ibv_recv_wr** bad) {
     const std::lock_guard posters(qp.receive_lock);
     error = post_receives(qp.core.receive_queue, qp.limits.max_recv_sge, request, bad);
   }
-  // The core enters ERR first and looks at the queue then; we posted first and look at the state
-  // now. One of the two sees the other.
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (qp.core.state.load(std::memory_order_relaxed) == QpState::kErr) [[unlikely]] {
+  if (qp.core.state.load(std::memory_order_seq_cst) == QpState::kErr) [[unlikely]] {
     qp.context.engine().ring(qp.doorbell);
   }
   return error;

@@ -60,7 +60,7 @@ inline int post_receives(transport::RecvQueue& queue, std::uint32_t max_sges, ib
     }
     ++posted;
   }
-  queue.post(posted);
+  queue.post_before_look(posted);
   if (error != 0) *bad = request;
   return error;
 }
