@@ -3,6 +3,7 @@
 import atexit
 import os
 import shutil
+import signal
 import sys
 import tempfile
 
@@ -14,6 +15,7 @@ def apart_from_the_user():
     for name in [name for name in os.environ if name.startswith("UROCE_")]:
         if name != "UROCE_TEST_DEADLINE":
             del os.environ[name]
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that everything is cleaned up
     directory = tempfile.mkdtemp(prefix="uroce-apps-")
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
     os.environ["XDG_RUNTIME_DIR"] = directory
