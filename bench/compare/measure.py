@@ -23,7 +23,7 @@ def numbers_after(text, heading):
     raise Failure(f"no line of numbers in:\n{text}")
 
 
-# --- perftest over uroce ---------------------------------------------------------------------------
+# --- perftest over uroce --------------------------------------------------------------------------
 
 
 def perftest(build, server_options, client_options, program, arguments):
@@ -50,7 +50,7 @@ def perftest_latency(build, sides, program, iterations):
     return average
 
 
-# --- UCX and libfabric -----------------------------------------------------------------------------
+# --- UCX and libfabric ----------------------------------------------------------------------------
 
 
 def ucx(transports, arguments):
@@ -84,7 +84,7 @@ def fabric(provider, bytes_, iterations):
     return megabytes / 1e3, microseconds
 
 
-# --- TCP -------------------------------------------------------------------------------------------
+# --- TCP ------------------------------------------------------------------------------------------
 
 
 def iperf(seconds):
@@ -109,7 +109,7 @@ def qperf(test, bytes_, seconds):
     return float(found[1].replace(",", "")) * (1e-9 if test == "tcp_bw" else 1e-3)
 
 
-# --- our own programs ------------------------------------------------------------------------------
+# --- our own programs -----------------------------------------------------------------------------
 
 
 def floors(build):

@@ -96,7 +96,7 @@ def run_alone(command, cpu=None):
 
 
 def run_pair(server, client, port, environment=None):
-    """The client's output, or a Failure with that of both. The server goes when the client is done."""
+    """The client's output, or a Failure with that of both. The server goes with the client."""
     deadline = time.monotonic() + DEADLINE_SECONDS
     environment = environment or {}
     running = [start(pinned(SERVER_CPU, server, environment))]

@@ -39,10 +39,8 @@ def bar_rows(samples):
     for bar in bars.BARS:
         verdict, value, values = bars.judge(bar, medians)
         numbers = ", ".join(shown(v) for v in values if v is not None)
-        is_share = bar.unit == ""
-        yield (bar.text, verdict,
-               "" if value is None else f"{value:.2f}" if is_share else f"{shown(value)} {bar.unit}",
-               numbers)
+        number = "" if value is None else f"{shown(value)} {bar.unit}".strip()
+        yield bar.text, verdict, number, numbers
 
 
 def aligned(table):

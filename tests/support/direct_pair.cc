@@ -2,7 +2,6 @@
 #include "support/direct_pair.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 
 namespace uroce::test {
@@ -60,20 +59,19 @@ bool DirectPair::turn() {
 }
 
 bool DirectPair::move(Endpoint& from, Endpoint& to) {
-  std::array<RxPacket, TxBurst::kFrames> packets;
   bool moved = false;
   from.timers();
   for (;; moved = true) {
     burst_->clear();
     if (!from.hca.poll_transmit(from.now, kLocalLink, *burst_)) break;
-    const std::size_t count = hand_over(packets);
-    to.hca.on_packets(to.now, kLocalLink, std::span(packets).first(count));
+    to.hca.on_packets(to.now, kLocalLink, std::span(received_).first(hand_over()));
   }
   from.hca.publish_completions();
   return moved;
 }
 
-std::size_t DirectPair::hand_over(std::span<RxPacket> packets) {
+// Into received_, whose fields that no frame changes stay as they are.
+std::size_t DirectPair::hand_over() {
   std::size_t count = 0;
   for (const TxFrame& frame : burst_->frames()) {
     packets_ += frame.packet_count;
@@ -81,13 +79,12 @@ std::size_t DirectPair::hand_over(std::span<RxPacket> packets) {
       until_loss_ = 0;
       continue;
     }
-    RxPacket& packet = packets[count++];
-    packet = {};
+    RxPacket& packet = received_[count++];
     packet.bytes = frame.headers();
     packet.packet_count = frame.packet_count;
     packet.payload_is_detached = true;
     if (frame.gather_count > 1) std::abort();
-    if (frame.gather_count == 1) packet.detached_payload = *frame.gather;
+    packet.detached_payload = frame.gather_count == 1 ? *frame.gather : ConstBytes();
   }
   return count;
 }

@@ -8,6 +8,7 @@
 //   pair.finish();                                  // all posted work is complete
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 
@@ -39,11 +40,12 @@ class DirectPair {
  private:
   bool turn();
   bool move(Endpoint& from, Endpoint& to);
-  std::size_t hand_over(std::span<RxPacket> packets);
+  std::size_t hand_over();
   static std::uint32_t take_completions(Endpoint& endpoint);
 
   Pair pair_;
   std::unique_ptr<transport::TxBurst> burst_ = std::make_unique<transport::TxBurst>();
+  std::array<RxPacket, transport::TxBurst::kFrames> received_;
   std::uint32_t outstanding_ = 0;
   std::uint32_t lose_every_ = 0;
   std::uint32_t until_loss_ = 0;
