@@ -40,10 +40,13 @@ Result<host::TreeDevice> find_device(const std::string& tree, const std::string&
   return Error{ENODEV, name + ": no such device in " + tree};
 }
 
-Result<std::unique_ptr<Datapath>> open_udp(datapath::Directory& directory,
-                                           const host::Config& config,
-                                           const host::TreeDevice& device,
-                                           const host::HostNetwork& network) {
+struct Uplink {
+  std::unique_ptr<Datapath> datapath;
+  std::uint32_t port_mtu_bytes = 0;  // of a port that is no interface of the kernel's; else 0
+};
+
+Result<Uplink> open_udp(datapath::Directory& directory, const host::Config& config,
+                        const host::TreeDevice& device, const host::HostNetwork& network) {
   const host::Interface* interface = network.find(device.netdev);
   if (interface == nullptr) {
     return Error{ENODEV, device.name + ": no interface " + device.netdev};
@@ -55,11 +58,10 @@ Result<std::unique_ptr<Datapath>> open_udp(datapath::Directory& directory,
                   .verify_icrc = config.verify_icrc,
                   .bits_per_second = std::uint64_t{interface->megabits_per_second} * 1'000'000});
   if (!link) return link.error();
-  return std::unique_ptr<Datapath>(std::move(*link));
+  return Uplink{std::move(*link)};
 }
 
-Result<std::unique_ptr<Datapath>> open_dpdk_port(const host::Config& config,
-                                                 const host::TreeDevice& device) {
+Result<Uplink> open_dpdk_port(const host::Config& config, const host::TreeDevice& device) {
   datapath::DpdkOptions options{.spec = config.uplink.dpdk_spec,
                                 .interface = device.netdev,
                                 .addresses = {},
@@ -69,13 +71,11 @@ Result<std::unique_ptr<Datapath>> open_dpdk_port(const host::Config& config,
   }
   auto port = datapath::open_dpdk(options);
   if (!port) return port.error();
-  return std::move(port->datapath);
+  return Uplink{std::move(port->datapath), port->mtu_bytes};
 }
 
-Result<std::unique_ptr<Datapath>> open_uplink(datapath::Directory& directory,
-                                              const host::Config& config,
-                                              const host::TreeDevice& device,
-                                              const host::HostNetwork& network) {
+Result<Uplink> open_uplink(datapath::Directory& directory, const host::Config& config,
+                           const host::TreeDevice& device, const host::HostNetwork& network) {
   switch (config.uplink.kind) {
     case host::UplinkKind::kUdp:
       return open_udp(directory, config, device, network);
@@ -84,7 +84,7 @@ Result<std::unique_ptr<Datapath>> open_uplink(datapath::Directory& directory,
     case host::UplinkKind::kNone:
       break;
   }
-  return std::unique_ptr<Datapath>();
+  return Uplink{};
 }
 
 }  // namespace
@@ -113,9 +113,9 @@ Result<EngineParts> make_parts(const std::string& device, const host::Environmen
   }
   auto uplink = open_uplink(blocks->directory(), *config, *found, *network);
   if (!uplink) return uplink.error();
-  parts.links[transport::kUplink] = std::move(*uplink);
+  parts.links[transport::kUplink] = std::move(uplink->datapath);
   parts.blocks = std::move(blocks);
-  parts.port = std::make_unique<Port>(tree, std::move(*found), *network);
+  parts.port = std::make_unique<Port>(tree, std::move(*found), *network, uplink->port_mtu_bytes);
   return parts;
 }
 

@@ -15,7 +15,11 @@ int open_on_some_link(const Links& links, bool destination_is_own, Path& path, Q
     if (failure != EHOSTUNREACH) return failure;
   }
   Datapath* uplink = links[transport::kUplink].get();
-  if (uplink == nullptr) return ENETUNREACH;
+  if (uplink == nullptr) {
+    // As on a real network, an address that exists may have nobody behind a QPN, or not any more:
+    // what is sent is lost, and the retries tell.
+    return local != nullptr && destination_is_own ? 0 : ENETUNREACH;
+  }
   link = transport::kUplink;
   return uplink->open_path(path, destination);
 }

@@ -13,8 +13,9 @@ bool is_loopback(const Gid& address) { return address.is_ipv4() && address.bytes
 
 }  // namespace
 
-Port::Port(std::string tree, host::TreeDevice device, const host::HostNetwork& network)
-    : tree_(std::move(tree)), device_(std::move(device)) {
+Port::Port(std::string tree, host::TreeDevice device, const host::HostNetwork& network,
+           std::uint32_t own_mtu_bytes)
+    : tree_(std::move(tree)), device_(std::move(device)), own_mtu_bytes_(own_mtu_bytes) {
   snapshot_ = snapshot_of(network, device_.gids);
   if (tree_.empty()) return;
   if (auto monitor = host::AddressMonitor::open()) monitor_.emplace(std::move(*monitor));
@@ -38,6 +39,7 @@ Port::Snapshot Port::snapshot_of(const host::HostNetwork& network, host::GidTabl
                .bits_per_second = std::uint64_t{interface->megabits_per_second} * 1'000'000};
   } else if (device_.netdev.empty()) {
     s.facts.active = true;  // a port of its own, up as long as the program runs
+    s.facts.mtu_bytes = own_mtu_bytes_;
   }
   return s;
 }

@@ -32,8 +32,10 @@ struct PortFacts {
 
 class Port {
  public:
-  // `tree` may be empty: then nothing ever changes (tests).
-  Port(std::string tree, host::TreeDevice device, const host::HostNetwork& network);
+  // `tree` may be empty: then nothing ever changes (tests). `own_mtu_bytes` is of a port that is no
+  // interface of the kernel's.
+  Port(std::string tree, host::TreeDevice device, const host::HostNetwork& network,
+       std::uint32_t own_mtu_bytes = 0);
 
   [[nodiscard]] const host::TreeDevice& device() const { return device_; }
   [[nodiscard]] PortFacts facts() const;
@@ -60,6 +62,7 @@ class Port {
 
   std::string tree_;
   host::TreeDevice device_;
+  std::uint32_t own_mtu_bytes_ = 0;
   std::optional<host::AddressMonitor> monitor_;
   std::optional<host::Descriptor> hold_;
   mutable std::mutex mutex_;

@@ -213,5 +213,17 @@ TEST(Placement, WithoutAnUplinkOthersAreUnreachable) {
   EXPECT_EQ(open_on_some_link(links, false, path, {300}, link), ENETUNREACH);
 }
 
+TEST(Placement, WithoutAnUplinkAnUnknownQpOfThisHostIsForTheRetriesToFindOut) {
+  Links links;
+  auto local = std::make_unique<LoopbackLink>();
+  local->open_error = EHOSTUNREACH;
+  links[transport::kLocalLink] = std::move(local);
+  Path path;
+  std::uint8_t link = 9;
+  EXPECT_EQ(open_on_some_link(links, true, path, {300}, link), 0);
+  EXPECT_EQ(link, transport::kLocalLink);
+  EXPECT_EQ(path.route, 0U);
+}
+
 }  // namespace
 }  // namespace uroce::engine
