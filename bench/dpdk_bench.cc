@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "datapath/dpdk_loader.h"
-#include "wire/bytes.h"
+#include "wire/build.h"
 #include "wire/headers.h"
 
 namespace {
@@ -52,9 +52,7 @@ TxFrame make_run(const Path& path, std::uint16_t path_mtu, const ConstBytes& gat
   frame.payload_bytes = std::uint32_t{path_mtu} * kRunPackets;
   frame.gather = &gather;
   frame.gather_count = 1;
-  frame.header_bytes = sizeof(wire::BthWire);
-  wire::store(frame.header.data(), wire::to_wire(wire::Bth{.opcode = wire::Opcode::kRcWriteMiddle,
-                                                           .destination = Qpn{256}}));
+  wire::build(frame, wire::Bth{.opcode = wire::Opcode::kRcWriteMiddle, .destination = Qpn{256}});
   return frame;
 }
 
@@ -90,7 +88,8 @@ class Receiver {
     std::array<RxPacket, 32> packets;
     const std::size_t count = link_->rx_burst(packets);
     for (std::size_t i = 0; i < count; ++i) {
-      const ConstBytes payload = packets[i].bytes.subspan(sizeof(wire::BthWire));
+      const ConstBytes payload =
+          packets[i].bytes.subspan(wire::opcode_info(wire::Opcode::kRcWriteMiddle).header_bytes);
       if (offset_ + payload.size() > memory_.size()) offset_ = 0;
       std::memcpy(memory_.data() + offset_, payload.data(), payload.size());
       offset_ += payload.size();

@@ -2,6 +2,7 @@
 #include "datapath/dpdk_loader.h"
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -16,8 +17,9 @@ namespace {
 
 constexpr const char* kModuleName = "liburoce-dpdk.so";
 
-// Next to the library or program that this code was linked into; in a build tree the module may
-// lie in its own folder, whose path is compiled in beside that of the installation.
+// Of the library or program that this code was linked into. The module lies beside the plug-in of
+// libibverbs in a build tree, and in lib/ beside the program; when installed, in a folder beside
+// the plug-in's, whose path is compiled in for the program.
 std::string own_folder() {
   Dl_info self{};
   if (dladdr(reinterpret_cast<const void*>(&open_dpdk), &self) == 0 || self.dli_fname == nullptr) {
@@ -29,15 +31,17 @@ std::string own_folder() {
 }
 
 Result<DpdkOpenFunction> load_module() {
-  std::string reasons;
-  for (const std::string& folder : {own_folder(), own_folder() + "/uroce",
-                                    own_folder() + "/../uroce", std::string(UROCE_MODULE_FOLDER)}) {
-    if (folder.empty()) continue;
+  std::string reason = "it is not installed";
+  const std::string own = own_folder();
+  for (const std::string& folder :
+       {own, own + "/lib", own + "/uroce", own + "/../uroce", std::string(UROCE_MODULE_FOLDER)}) {
+    const std::string path = folder + '/' + kModuleName;
+    if (folder.empty() || access(path.c_str(), F_OK) != 0) continue;
     // Local: nothing of DPDK may meet the program's own symbols. Never closed: DPDK's threads run
     // in it until the process ends.
-    void* module = dlopen((folder + '/' + kModuleName).c_str(), RTLD_NOW | RTLD_LOCAL);
+    void* module = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (module == nullptr) {
-      reasons = dlerror();
+      reason = dlerror();
       continue;
     }
     if (void* open = dlsym(module, kDpdkOpenSymbol); open != nullptr) {
@@ -45,7 +49,7 @@ Result<DpdkOpenFunction> load_module() {
     }
   }
   return Error{ENOENT,
-               "the DPDK datapath (" + std::string(kModuleName) + ") cannot be loaded: " + reasons};
+               "the DPDK datapath (" + std::string(kModuleName) + ") cannot be loaded: " + reason};
 }
 
 }  // namespace

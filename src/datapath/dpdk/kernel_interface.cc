@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "datapath/dpdk/kernel_interface.h"
 
+#include <ifaddrs.h>
 #include <linux/filter.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -9,6 +10,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 
@@ -44,6 +47,17 @@ int hold(int family, const std::string& interface_name) {
   return held;
 }
 
+Gid gid_of(const sockaddr& address, bool ipv4) {
+  Gid gid;
+  if (ipv4) {
+    std::array<std::uint8_t, 4> bytes;
+    std::memcpy(bytes.data(), &reinterpret_cast<const sockaddr_in&>(address).sin_addr, 4);
+    return ipv4_mapped(bytes);
+  }
+  std::memcpy(gid.bytes.data(), &reinterpret_cast<const sockaddr_in6&>(address).sin6_addr, 16);
+  return gid;
+}
+
 }  // namespace
 
 Result<KernelInterface> find_kernel_interface(std::string_view name) {
@@ -67,6 +81,27 @@ Result<KernelInterface> find_kernel_interface(std::string_view name) {
                  "dpdk: interface " + found.name + " is down: ip link set " + found.name + " up"};
   }
   found.is_loopback = (flags & IFF_LOOPBACK) != 0;
+  return found;
+}
+
+std::vector<InterfaceAddress> addresses_of(const KernelInterface& interface) {
+  std::vector<InterfaceAddress> found;
+  ifaddrs* first = nullptr;
+  if (getifaddrs(&first) != 0) return found;
+  for (const ifaddrs* at = first; at != nullptr; at = at->ifa_next) {
+    if (at->ifa_addr == nullptr || at->ifa_netmask == nullptr || interface.name != at->ifa_name) {
+      continue;
+    }
+    const bool ipv4 = at->ifa_addr->sa_family == AF_INET;
+    if (!ipv4 && at->ifa_addr->sa_family != AF_INET6) continue;
+    const Gid mask = gid_of(*at->ifa_netmask, ipv4);
+    unsigned bits = 0;
+    for (std::size_t i = ipv4 ? 12 : 0; i < mask.bytes.size(); ++i) {
+      bits += static_cast<unsigned>(std::popcount(mask.bytes[i]));
+    }
+    found.push_back({gid_of(*at->ifa_addr, ipv4), static_cast<std::uint8_t>(bits)});
+  }
+  freeifaddrs(first);
   return found;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "datapath/neighbour/address.h"
 
 namespace uroce::datapath {
 
@@ -17,6 +18,9 @@ struct KernelInterface {
   std::uint16_t mtu_bytes = 0;  // at most 65,535: lo has 65,536
   bool is_loopback = false;
 };
+
+// Its addresses, of both families.
+[[nodiscard]] std::vector<InterfaceAddress> addresses_of(const KernelInterface& interface);
 
 [[nodiscard]] Result<KernelInterface> find_kernel_interface(std::string_view name);
 

@@ -48,6 +48,23 @@ Result<OwnedPort> open_or_take_port(const PortSpec& spec, const std::string& par
   return OwnedPort{std::move(*claim), std::move(*port)};
 }
 
+// The kernel asks for its own interfaces, where packets reach it at all; else we do, with the
+// addresses that we were given or that the interface has.
+void choose_resolver(const PortSpec& spec, const DpdkOptions& options, Opened& opened) {
+  DpdkDatapath::Parts& parts = opened.parts;
+  const KernelInterface& interface = opened.interface;
+  if (interface.name.empty() || spec.facts->takes_everything) {
+    const bool given = interface.name.empty() || !options.addresses.empty();
+    parts.resolver = std::make_unique<OwnResolver>(
+        parts.port->mac(), given ? options.addresses : addresses_of(interface));
+    return;
+  }
+  auto resolver = std::make_unique<KernelResolver>(interface.index, interface.is_loopback);
+  parts.kernel_resolver = resolver.get();
+  parts.resolver = std::move(resolver);
+  parts.held_port = std::make_unique<HeldPort>(interface.name);
+}
+
 Result<Opened> open_parts(const PortSpec& spec, const DpdkOptions& options) {
   Opened opened;
   const bool kernel_owned = spec.facts->owner == PortOwner::kKernel;
@@ -61,16 +78,7 @@ Result<Opened> open_parts(const PortSpec& spec, const DpdkOptions& options) {
   if (!owned) return owned.error();
   opened.parts.claim = std::move(owned->claim);
   opened.parts.port = std::move(owned->port);
-  if (kernel_owned) {
-    auto resolver =
-        std::make_unique<KernelResolver>(opened.interface.index, opened.interface.is_loopback);
-    opened.parts.kernel_resolver = resolver.get();
-    opened.parts.resolver = std::move(resolver);
-    opened.parts.held_port = std::make_unique<HeldPort>(opened.interface.name);
-  } else {
-    opened.parts.resolver =
-        std::make_unique<OwnResolver>(opened.parts.port->mac(), options.addresses);
-  }
+  choose_resolver(spec, options, opened);
   return opened;
 }
 

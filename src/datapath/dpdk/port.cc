@@ -42,13 +42,27 @@ std::string driver_file(const std::string& library) {
   return library + '.' + std::to_string(version);
 }
 
+// The libraries under af_xdp write to the terminal by themselves.
+void silence(const char* library, const char* setter) {
+  void* const loaded = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
+  if (loaded == nullptr) return;
+  using Setter = void* (*)(void* print);
+  if (void* const set_print = dlsym(loaded, setter); set_print != nullptr) {
+    reinterpret_cast<Setter>(set_print)(nullptr);
+  }
+  dlclose(loaded);
+}
+
 // Loading it registers the driver. It stays: DPDK keeps pointers into it.
 std::optional<Error> load_driver(const PortSpec& spec) {
   const std::string library = spec.driver_library();
-  if (library.empty() || dlopen(driver_file(library).c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr) {
-    return std::nullopt;
+  if (library.empty()) return std::nullopt;
+  if (dlopen(driver_file(library).c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr) {
+    return Error{ENOENT, "dpdk:" + spec.device + ": the driver cannot be loaded: " + dlerror()};
   }
-  return Error{ENOENT, "dpdk:" + spec.device + ": the driver cannot be loaded: " + dlerror()};
+  silence("libbpf.so.1", "libbpf_set_print");
+  silence("libxdp.so.1", "libxdp_set_print");
+  return std::nullopt;
 }
 
 }  // namespace

@@ -16,6 +16,7 @@ constexpr unsigned kFew = 319;
 // af_packet: framesz holds a packet of path MTU 4096 (4,194 bytes) behind the kernel's 66; 56 such
 // frames are 63 pages, so that a block of 64 wastes next to nothing. Without qdisc_bypass every
 // frame sent on lo comes back twice.
+// af_xdp: the kernel wants a packet buffer with all that DPDK puts round it to fit a page.
 // memif: a buffer a packet; the ring is short because its buffers are used in turn, and 256 of them
 // stay in the cache where 1,024 do not.
 constexpr std::array kDrivers{
@@ -25,7 +26,11 @@ constexpr std::array kDrivers{
                 .mbufs = kFew,
                 .port_mtu_bytes = 9000,
                 .window_bytes = 1024 * 1024},
-    DriverFacts{.driver = "net_af_xdp", .owner = PortOwner::kKernel, .identity = "iface"},
+    DriverFacts{.driver = "net_af_xdp",
+                .owner = PortOwner::kKernel,
+                .identity = "iface",
+                .takes_everything = true,
+                .mbuf_bytes = 3584},
     DriverFacts{.driver = "net_memif",
                 .defaults = "bsize=4608,rsize=8",
                 .identity = "socket,id,role",

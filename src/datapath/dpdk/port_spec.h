@@ -22,6 +22,7 @@ struct DriverFacts {
   PortOwner owner = PortOwner::kNobody;
   std::string_view defaults = {};   // arguments added where the user gave none of that name
   std::string_view identity = {};   // arguments that name what only one process can have
+  bool takes_everything = false;    // of the kernel's interface: ARP does not reach the kernel
   bool is_kept = false;             // until the process ends: see parked_ports.h
   bool has_interrupt = false;       // a descriptor that is readable while packets are there
   std::uint16_t descriptors = 512;  // of each queue

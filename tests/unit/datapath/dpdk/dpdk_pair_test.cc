@@ -116,13 +116,16 @@ TEST_F(DpdkPair, MemifJoinsTwoProcessesUnprivileged) {
   EXPECT_EQ(peer.finish(), 0);
 }
 
-TEST_F(DpdkPair, AfPacketJoinsTwoNamespacesOverVeth) {
-  if (!enter_own_network()) GTEST_SKIP() << "needs root for a network namespace";
+// Each end of a veth pair in a network namespace and a process of its own.
+void join_over_veth(const std::string& driver, std::uint16_t link_mtu, std::uint16_t path_mtu) {
+  const Gid own = ipv4(10, 9, 8, 1);
+  const Gid other = ipv4(10, 9, 8, 2);
+  const std::string mtu = " mtu " + std::to_string(link_mtu) + " ";
   // The peer's shell is replaced by one in a namespace of its own, then waits for its interface.
   Peer peer(
       "exec unshare -n sh -c 'read ready; ip addr add 10.9.8.2/24 dev "
       "vb; ip link set vb up; ",
-      "net_af_packet,iface=vb 10.9.8.2 10.9.8.1 20'");
+      driver + ",iface=vb 10.9.8.2 10.9.8.1 20'");
   const std::string other_network = "/proc/" + peer.pid() + "/ns/net";
   std::error_code error;
   ASSERT_TRUE(turn_until([](Instant) {},
@@ -130,15 +133,25 @@ TEST_F(DpdkPair, AfPacketJoinsTwoNamespacesOverVeth) {
                            return std::filesystem::read_symlink(other_network, error) !=
                                   std::filesystem::read_symlink("/proc/thread-self/ns/net", error);
                          }));
-  ASSERT_TRUE(run("ip link add va mtu 9000 type veth peer name vb mtu 9000 netns " + peer.pid() +
+  ASSERT_TRUE(run("ip link add va" + mtu + "type veth peer name vb" + mtu + "netns " + peer.pid() +
                   " && ip addr add 10.9.8.1/24 dev va && ip link set va up"));
   peer.say("ready\n");
-  auto port = open_dpdk({.spec = "net_af_packet,iface=va", .addresses = {{own_, 24}}});
+  auto port = open_dpdk({.spec = driver + ",iface=va", .addresses = {{own, 24}}});
   ASSERT_TRUE(port) << port.error().message;
   EXPECT_TRUE(port->kernel_owned);
-  EXPECT_EQ(port->mtu_bytes, 9000);
-  exchange(*port, own_, other_, 4096);
+  EXPECT_EQ(port->mtu_bytes, link_mtu);
+  exchange(*port, own, other, path_mtu);
   EXPECT_EQ(peer.finish(), 0);
+}
+
+TEST_F(DpdkPair, AfPacketJoinsTwoNamespacesOverVeth) {
+  if (!enter_own_network()) GTEST_SKIP() << "needs root for a network namespace";
+  join_over_veth("net_af_packet", 9000, 4096);
+}
+
+TEST_F(DpdkPair, AfXdpJoinsTwoNamespacesOverVeth) {
+  if (!enter_own_network()) GTEST_SKIP() << "needs root for a network namespace";
+  join_over_veth("net_af_xdp", 3498, 2048);
 }
 
 TEST_F(DpdkPair, AfPacketOnLoSeesEveryPacketOnce) {

@@ -34,23 +34,18 @@ struct WriteRun {
            std::uint32_t psn)
       : gather{payload.data(), payload.size()} {
     frame.path = &path;
-    frame.destination_qpn = Qpn{0x112233};
     frame.packet_count = payload.empty()
                              ? std::uint16_t{1}
                              : static_cast<std::uint16_t>((payload.size() + mtu - 1) / mtu);
     frame.segment_bytes = mtu;
     frame.payload_bytes = static_cast<std::uint32_t>(payload.size());
-    std::byte* at = frame.header.data();
-    at = wire::store(at, wire::to_wire(wire::Bth{
-                             .opcode = wire::Opcode::kRcWriteOnly,
-                             .pad_bytes = static_cast<std::uint8_t>((4 - payload.size() % 4) % 4),
-                             .destination = frame.destination_qpn,
-                             .ack_request = true,
-                             .psn = Psn(psn)}));
-    at = wire::store(
-        at, wire::to_wire(wire::Reth{
-                .virtual_address = 0x1000, .rkey = RKey{7}, .dma_bytes = frame.payload_bytes}));
-    frame.header_bytes = static_cast<std::uint8_t>(at - frame.header.data());
+    wire::build(
+        frame,
+        wire::Bth{.opcode = wire::Opcode::kRcWriteOnly,
+                  .destination = Qpn{0x112233},
+                  .ack_request = true,
+                  .psn = Psn(psn)},
+        wire::Reth{.virtual_address = 0x1000, .rkey = RKey{7}, .dma_bytes = frame.payload_bytes});
     if (!payload.empty()) {
       frame.gather = &gather;
       frame.gather_count = 1;
