@@ -4,6 +4,7 @@
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_lcore.h>
+#include <rte_version.h>
 #include <sched.h>
 #include <signal.h>
 #include <unistd.h>
@@ -87,6 +88,11 @@ std::optional<Error> check_started(const PortSpec& port) {
 
 }  // namespace
 
+std::string driver_file(const std::string& library) {
+  const unsigned version = RTE_VER_MONTH == 11 ? RTE_VER_YEAR + 1 : RTE_VER_YEAR;
+  return library + '.' + std::to_string(version);
+}
+
 std::vector<std::string> eal_arguments(const EalSettings& settings) {
   std::string cpus;
   for (const unsigned cpu : settings.cpus) cpus += (cpus.empty() ? "" : ",") + std::to_string(cpu);
@@ -101,7 +107,7 @@ std::vector<std::string> eal_arguments(const EalSettings& settings) {
     arguments.insert(arguments.end(), {"-a", "ffff:ff:1f.7"});
   } else {
     arguments.insert(arguments.end(), {"--no-pci", "--iova-mode=va"});
-    arguments.insert(arguments.end(), {"-d", "librte_mempool_ring.so.23"});
+    arguments.insert(arguments.end(), {"-d", driver_file("librte_mempool_ring.so")});
   }
   return arguments;
 }

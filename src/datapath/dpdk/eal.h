@@ -28,6 +28,9 @@ struct EalSettings {
 };
 [[nodiscard]] std::vector<std::string> eal_arguments(const EalSettings& settings);
 
+// DPDK names its drivers by the version of its binary interface: 23 from 22.11 until 23.07.
+[[nodiscard]] std::string driver_file(const std::string& library);
+
 // Starts it if it does not run yet. Threads: any; takes a lock of its own.
 [[nodiscard]] std::optional<Error> start_eal(const PortSpec& port);
 

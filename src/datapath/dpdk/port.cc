@@ -5,13 +5,13 @@
 #include <rte_bus.h>
 #include <rte_dev.h>
 #include <rte_errno.h>
-#include <rte_version.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
 
+#include "datapath/dpdk/eal.h"
 #include "datapath/dpdk/eal_log.h"
 
 namespace uroce::datapath {
@@ -34,12 +34,6 @@ Error make_error(const PortSpec& spec, const char* step, int error) {
   const std::string reason = take_eal_error();
   return Error{error, "dpdk:" + spec.device + ": " + step + ": " +
                           (reason.empty() ? rte_strerror(error) : reason.c_str())};
-}
-
-// DPDK names its drivers by the version of its binary interface: 23 from 22.11 until 23.07.
-std::string driver_file(const std::string& library) {
-  const unsigned version = RTE_VER_MONTH == 11 ? RTE_VER_YEAR + 1 : RTE_VER_YEAR;
-  return library + '.' + std::to_string(version);
 }
 
 // The libraries under af_xdp write to the terminal by themselves.
