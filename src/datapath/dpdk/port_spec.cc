@@ -137,7 +137,7 @@ std::uint16_t PortSpec::mbuf_bytes() const {
 
 bool PortSpec::connects_at_start() const {
   const std::string_view role = argument("role");
-  return role == "client" || role == "slave";
+  return facts->driver == "net_memif" && role != "server" && role != "master";
 }
 
 std::string PortSpec::driver_library() const {

@@ -68,6 +68,13 @@ TEST(PortSpec, TheIdentityIsWhatOnlyOneCanHave) {
   EXPECT_EQ(parse_port_spec("net_af_packet,iface=lo")->identity(), "");
 }
 
+TEST(PortSpec, AMemifIsAClientUnlessItIsTheServer) {
+  EXPECT_TRUE(parse_port_spec("net_memif")->connects_at_start());
+  EXPECT_TRUE(parse_port_spec("net_memif,role=client")->connects_at_start());
+  EXPECT_FALSE(parse_port_spec("net_memif,role=server")->connects_at_start());
+  EXPECT_FALSE(parse_port_spec("net_ring")->connects_at_start());
+}
+
 TEST(EalArguments, OrdinaryMemoryAndNoPciUnlessAskedFor) {
   const auto plain = eal_arguments({.cpus = {0, 3}});
   EXPECT_THAT(plain, Contains("0@(0,3)"));
