@@ -22,12 +22,12 @@ namespace uroce::wire {
 
 template <typename... Extensions>
 void build(TxFrame& frame, const Bth& bth, const Extensions&... extensions) {
-  constexpr std::size_t kBytes = (sizeof(BthWire) + ... + sizeof(to_wire(Extensions{})));
+  constexpr std::size_t kBytes = (kBthBytes + ... + sizeof(to_wire(Extensions{})));
   static_assert(kBytes <= kMaxHeaderBytes);
   UROCE_CHECK(opcode_info(bth.opcode).header_bytes == kBytes);
-  Bth padded = bth;
-  padded.pad_bytes = pad_bytes_for(frame.payload_bytes);
-  [[maybe_unused]] std::byte* at = store(frame.header.data(), to_wire(padded));
+  BthWords words = to_words(bth);
+  words.set_pad(pad_bytes_for(frame.payload_bytes));
+  [[maybe_unused]] std::byte* at = store_bth(frame.header.data(), words);
   ((at = store(at, to_wire(extensions))), ...);
   frame.header_bytes = static_cast<std::uint8_t>(kBytes);
   frame.destination_qpn = bth.destination;

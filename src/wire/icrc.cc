@@ -80,10 +80,11 @@ IcrcFlow::IcrcFlow(const Gid& source, const Gid& destination, std::uint16_t udp_
   const auto udp = to_wire(Udp{.source_port = udp_source_port, .destination_port = kRoceUdpPort});
   const ConstBytes udp_bytes = std::as_bytes(std::span(&udp, 1));
   if (is_ipv4_) {
-    const auto ip = to_wire(Ipv4{.source = ipv4_of(source),
-                                 .destination = ipv4_of(destination),
-                                 .dont_fragment = dont_fragment});
-    without_lengths_ = icrc_start(crc32, std::as_bytes(std::span(&ip, 1)), udp_bytes);
+    std::array<std::byte, kIpv4HeaderBytes> ip;
+    store_ipv4(ip.data(), {.source = ipv4_of(source),
+                           .destination = ipv4_of(destination),
+                           .dont_fragment = dont_fragment});
+    without_lengths_ = icrc_start(crc32, ip, udp_bytes);
   } else {
     const auto ip = to_wire(Ipv6{.source = source, .destination = destination});
     without_lengths_ = icrc_start(crc32, std::as_bytes(std::span(&ip, 1)), udp_bytes);

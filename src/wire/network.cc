@@ -18,18 +18,22 @@ constexpr std::uint16_t kDontFragment = 0x4000;
 constexpr std::uint16_t kMoreFragmentsAndOffset = 0x3fff;
 constexpr std::size_t kWordBytes = 4;
 
-// Of a whole number of 16-bit words; 0 over a header that holds the right checksum.
-std::uint16_t ip_checksum(ConstBytes header) {
-  std::uint32_t sum = 0;
-  for (std::size_t i = 0; i + 1 < header.size(); i += 2) sum += load<Be16>(&header[i]).get();
+// The one's complement sum does not care how wide the words are that it is made of, nor for their
+// byte order.
+std::uint16_t fold(std::uint64_t sum) {
+  sum = (sum & 0xffff'ffff) + (sum >> 32);
+  sum = (sum & 0xffff'ffff) + (sum >> 32);
   sum = (sum & 0xffff) + (sum >> 16);
   sum = (sum & 0xffff) + (sum >> 16);
-  return static_cast<std::uint16_t>(~sum);
+  return static_cast<std::uint16_t>(sum);
 }
 
-template <typename Wire>
-ConstBytes bytes_of(const Wire& wire) {
-  return std::as_bytes(std::span(&wire, 1));
+bool has_right_checksum(ConstBytes ip_header) {
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < ip_header.size(); i += kWordBytes) {
+    sum += load<Be32>(&ip_header[i]).get();
+  }
+  return fold(sum) == 0xffff;
 }
 
 NetworkDrop parse_ipv4(ConstBytes packet, NetworkView& view, ConstBytes& udp) {
@@ -43,7 +47,7 @@ NetworkDrop parse_ipv4(ConstBytes packet, NetworkView& view, ConstBytes& udp) {
   }
   if (total_bytes > packet.size()) return NetworkDrop::kTruncated;
   view.ip_header = packet.first(header_bytes);
-  if (ip_checksum(view.ip_header) != 0) return NetworkDrop::kBadIpHeader;
+  if (!has_right_checksum(view.ip_header)) return NetworkDrop::kBadIpHeader;
   if ((ip.fragment.get() & kMoreFragmentsAndOffset) != 0) return NetworkDrop::kFragment;
   if (ip.protocol != kProtocolUdp) return NetworkDrop::kNotRoce;
   view.source = gid_of_ipv4(ip.source.get());
@@ -88,19 +92,27 @@ NetworkDrop parse_udp(ConstBytes datagram, NetworkView& view) {
 
 }  // namespace
 
+std::byte* store_ipv4(std::byte* to, const Ipv4& ip) {
+  constexpr std::uint32_t kVersionAndWords = 4 << 4 | kIpv4HeaderBytes / kWordBytes;
+  const std::uint32_t lengths =
+      kVersionAndWords << 24 | std::uint32_t{ip.traffic_class} << 16 | ip.total_bytes;
+  const std::uint32_t fragment =
+      std::uint32_t{ip.identification} << 16 | (ip.dont_fragment ? kDontFragment : 0u);
+  const std::uint32_t protocol = std::uint32_t{ip.hop_limit} << 24 | std::uint32_t{kProtocolUdp}
+                                                                         << 16;
+  const std::uint16_t sum =
+      fold(std::uint64_t{lengths} + fragment + protocol + ip.source + ip.destination);
+  to = store(to, Be32(lengths));
+  to = store(to, Be32(fragment));
+  to = store(to, Be32(protocol | (sum ^ 0xffffu)));
+  to = store(to, Be32(ip.source));
+  return store(to, Be32(ip.destination));
+}
+
 Ipv4Wire to_wire(const Ipv4& ip) {
-  Ipv4Wire wire = {.version_and_words = 4 << 4 | kIpv4HeaderBytes / kWordBytes,
-                   .traffic_class = ip.traffic_class,
-                   .total_bytes = Be16(ip.total_bytes),
-                   .identification = Be16(ip.identification),
-                   .fragment = Be16(ip.dont_fragment ? kDontFragment : std::uint16_t{0}),
-                   .hop_limit = ip.hop_limit,
-                   .protocol = kProtocolUdp,
-                   .checksum = {},
-                   .source = Be32(ip.source),
-                   .destination = Be32(ip.destination)};
-  wire.checksum.set(ip_checksum(bytes_of(wire)));
-  return wire;
+  std::array<std::byte, kIpv4HeaderBytes> bytes;
+  store_ipv4(bytes.data(), ip);
+  return load<Ipv4Wire>(bytes.data());
 }
 
 Ipv6Wire to_wire(const Ipv6& ip) {
@@ -137,13 +149,12 @@ std::size_t build_network(const Path& path, const LinkAddresses& link,
   std::byte* at = store(out.data(), EthernetWire{link.destination.bytes, link.source.bytes,
                                                  Be16(is_ipv4 ? kEtherTypeIpv4 : kEtherTypeIpv6)});
   if (is_ipv4) {
-    at = store(
-        at, to_wire(Ipv4{.source = ipv4_of(path.source),
+    at = store_ipv4(at, {.source = ipv4_of(path.source),
                          .destination = ipv4_of(path.destination),
                          .traffic_class = path.traffic_class,
                          .hop_limit = path.hop_limit,
                          .identification = identification,
-                         .total_bytes = static_cast<std::uint16_t>(kIpv4HeaderBytes + udp_bytes)}));
+                         .total_bytes = static_cast<std::uint16_t>(kIpv4HeaderBytes + udp_bytes)});
   } else {
     at = store(at, to_wire(Ipv6{.source = path.source,
                                 .destination = path.destination,

@@ -102,7 +102,10 @@ struct UdpWire {
 };
 static_assert(sizeof(UdpWire) == kUdpHeaderBytes && alignof(UdpWire) == 1);
 
-[[nodiscard]] Ipv4Wire to_wire(const Ipv4& ip);  // with its checksum
+// Writes the header with its checksum, and returns where the next one goes. (Word by word, as the
+// BTH and for its reason.)
+std::byte* store_ipv4(std::byte* to, const Ipv4& ip);
+[[nodiscard]] Ipv4Wire to_wire(const Ipv4& ip);
 [[nodiscard]] Ipv6Wire to_wire(const Ipv6& ip);
 [[nodiscard]] UdpWire to_wire(const Udp& udp);
 

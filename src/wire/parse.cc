@@ -53,22 +53,22 @@ bool is_possible_run(const PacketView& view) {
 DropReason parse(const RxPacket& packet, PacketView& view) {
   const ConstBytes bytes = packet.bytes;
   if (bytes.size() < kBthBytes) return DropReason::kTooShort;
-  const auto bth = load<BthWire>(bytes.data());
+  const BthWords bth = load_bth(bytes.data());
   if (bth.version() != 0) return DropReason::kBadVersion;
-  const OpcodeInfo& opcode = opcode_info(static_cast<Opcode>(bth.opcode));
+  const OpcodeInfo& opcode = opcode_info(bth.opcode());
   if (!opcode.is_valid()) return DropReason::kUnknownOpcode;
   if (bytes.size() < opcode.header_bytes) return DropReason::kTruncatedHeaders;
 
   view.opcode = &opcode;
   view.packet = &packet;
   view.packet_count = packet.packet_count;
-  view.bth = from_wire(bth);
+  view.bth = from_words(bth);
   const ConstBytes rest = bytes.subspan(opcode.header_bytes);
   const DropReason reason = packet.payload_is_detached ? find_detached_payload(rest, packet, view)
                                                        : find_payload(rest, view);
   if (reason != DropReason::kNone) return reason;
   if (!is_possible_run(view)) return DropReason::kBadRun;
-  read_extensions(bytes.data() + kBthBytes, view);
+  if (opcode.header_bytes != kBthBytes) read_extensions(bytes.data() + kBthBytes, view);
   return DropReason::kNone;
 }
 

@@ -5,7 +5,6 @@
 #include <cstring>
 
 #include "base/check.h"
-#include "wire/bytes.h"
 #include "wire/headers.h"
 
 namespace uroce::wire {
@@ -19,14 +18,14 @@ bool is_last_of_run(const TxFrame& frame, unsigned index) {
   return index + 1 == frame.packet_count;
 }
 
-Bth bth_of(const TxFrame& frame, unsigned index, Opcode opcode) {
-  Bth bth = from_wire(load<BthWire>(frame.header.data()));
-  bth.opcode = opcode;
-  bth.psn += index;
+BthWords bth_of(const TxFrame& frame, unsigned index, Opcode opcode) {
+  BthWords bth = load_bth(frame.header.data());
+  bth.set_opcode(opcode);
+  bth.set_psn(bth.psn() + index);
   if (!is_last_of_run(frame, index)) {
-    bth.pad_bytes = 0;
-    bth.solicited = false;
-    bth.ack_request = false;
+    bth.set_pad(0);
+    bth.opcode_flags_pkey &= ~BthWords::kSolicited;
+    bth.ack_request_and_psn &= ~BthWords::kAckRequest;
   }
   return bth;
 }
@@ -60,7 +59,7 @@ std::size_t run_headers(const TxFrame& frame, unsigned index,
                         std::span<std::byte, kMaxHeaderBytes> out) {
   const OpcodeInfo& whole = whole_opcode(frame);
   const OpcodeInfo& packet = run_opcode(frame, index);
-  std::byte* at = store(out.data(), to_wire(bth_of(frame, index, packet.opcode)));
+  std::byte* at = store_bth(out.data(), bth_of(frame, index, packet.opcode));
   if (packet.header_bytes == kBthBytes) return kBthBytes;
   ExtensionFilter filter(frame.header.data() + kBthBytes, at);
   filter.pass(whole.deth, packet.deth, kDethBytes);

@@ -21,6 +21,16 @@ void expect_round_trip(const Value& value) {
   EXPECT_EQ(from_wire(to_wire(value)), value);
 }
 
+ByteVector wire_bytes(const Bth& bth) {
+  ByteVector result(kBthBytes);
+  store_bth(result.data(), to_words(bth));
+  return result;
+}
+
+void expect_round_trip(const Bth& bth) {
+  EXPECT_EQ(from_words(load_bth(wire_bytes(bth).data())), bth);
+}
+
 TEST(Bth, LiesOnTheWireAsDrawn) {
   const Bth bth = {.opcode = Opcode::kRcSendLast,
                    .solicited = true,
@@ -54,10 +64,23 @@ TEST(Bth, DefaultsAreWhatNicsSend) {
 }
 
 TEST(Bth, ReservedBitsAreIgnored) {
-  BthWire wire = to_wire(Bth{});
-  wire.congestion_and_destination.set(0x3f, 7);
-  wire.ack_request_and_psn.set(0x7f, 9);
-  EXPECT_EQ(from_wire(wire), (Bth{.destination = {7}, .psn = Psn(9)}));
+  const BthWords words = {.opcode_flags_pkey = 0x0040'ffff,
+                          .congestion_and_destination = 0x3f00'0007,
+                          .ack_request_and_psn = 0x7f00'0009};
+  EXPECT_EQ(from_words(words), (Bth{.destination = {7}, .psn = Psn(9)}));
+}
+
+TEST(Bth, WordsAreChangedAFieldAtATime) {
+  BthWords words = to_words(sample_view(Opcode::kRcWriteFirst).bth);
+  Bth expected = from_words(words);
+  words.set_opcode(expected.opcode = Opcode::kUdSendOnlyImmediate);
+  EXPECT_EQ(from_words(words), expected);
+  words.set_pad(expected.pad_bytes = 3);
+  EXPECT_EQ(from_words(words), expected);
+  words.set_pad(expected.pad_bytes = 1);
+  EXPECT_EQ(from_words(words), expected);
+  words.set_psn(expected.psn = Psn(0xff'ffff));
+  EXPECT_EQ(from_words(words), expected);
 }
 
 TEST(Reth, LiesOnTheWireAsDrawn) {
