@@ -115,7 +115,9 @@ int post_list(Qp& qp, ibv_send_wr*& request, std::uint32_t& posted) {
   transport::SendQueue& queue = qp.core.send_queue;
   const std::uint32_t free = queue.free_slots();
   for (; request != nullptr; request = request->next) {
-    const OpcodeRow row = request->opcode < kOpcodes ? kRows[request->opcode] : OpcodeRow{};
+    // The application may have written any number there.
+    const auto opcode = static_cast<std::uint32_t>(request->opcode);
+    const OpcodeRow row = opcode < kOpcodes ? kRows[opcode] : OpcodeRow{};
     std::uint64_t bytes = 0;
     if (const int e = check(*request, qp.limits, row.shape, bytes); e != 0) return e;
     if (posted == free) return ENOMEM;
