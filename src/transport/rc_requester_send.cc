@@ -85,9 +85,9 @@ bool wait_for_window(HcaState& hca, Qp& qp) {
 std::uint32_t packets_to_send(const HcaState& hca, const Qp& qp, std::uint64_t left) {
   const LinkFacts& facts = hca.links[qp.link].facts;
   const std::uint32_t mtu = qp.path_mtu;
-  const std::uint32_t wanted =
-      std::min<std::uint32_t>({packets_in(left, mtu), facts.max_run_packets,
-                               std::max<std::uint32_t>(1, facts.max_run_bytes / mtu)});
+  const std::uint32_t wanted = std::min<std::uint32_t>(
+      {packets_in(left, mtu), facts.max_run_packets, packets_within(facts.max_run_bytes, mtu)});
+  if (facts.peer_window_bytes == 0) return wanted;
   const std::uint32_t room = window_room(hca, qp);
   const auto last_bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(left, mtu));
   if (wanted == 1) return window_cost(1, last_bytes) <= room ? 1 : 0;

@@ -75,7 +75,7 @@ std::uint32_t packets_to_answer(const HcaState& hca, const Qp& qp, const ReplayE
   const LinkFacts& facts = hca.links[qp.link].facts;
   const auto left = static_cast<std::uint32_t>(distance(entry.send_psn, entry.due_last)) + 1;
   return std::min<std::uint32_t>(
-      {left, facts.max_run_packets, std::max<std::uint32_t>(1, facts.max_run_bytes / qp.path_mtu)});
+      {left, facts.max_run_packets, packets_within(facts.max_run_bytes, qp.path_mtu)});
 }
 
 // False: the memory is not the peer's to read any more.
