@@ -5,7 +5,7 @@
 # The whole test run: installs what is missing, then stage by stage (all of them when none is named)
 #   release  builds and runs every test, the style checks among them
 #   asan     the same under AddressSanitizer and UndefinedBehaviorSanitizer, without the programs
-#   tsan     what has threads (engine, verbs, datapath) under ThreadSanitizer
+#   tsan     what has threads (engine, verbs, shared memory) under ThreadSanitizer
 #   clang    builds everything with clang and -Werror
 #   style    only the style checks, in the release build
 # A stage that fails does not stop the others; the exit status tells whether any did.
@@ -28,8 +28,9 @@ configure() {  # PRESET [CMAKE-ARGUMENT...]
     { cat "$logs/$1-configure.log"; return 1; }
 }
 
-build() {  # PRESET
-  configure "$1" && "${launch[@]}" cmake --build --preset "$1" -j "$jobs" -- --quiet
+build() {  # PRESET [TARGET...]
+  configure "$1" || return
+  "${launch[@]}" cmake --build --preset "$1" -j "$jobs" ${2:+--target "${@:2}"} -- --quiet
 }
 
 run_ctest() {  # PRESET [CTEST-ARGUMENT...]
@@ -48,7 +49,8 @@ stage_asan() {
 stage_tsan() {
   # gcc 12's ThreadSanitizer does not start where the kernel randomises more than 28 bits.
   [ "$(cat /proc/sys/vm/mmap_rnd_bits 2> /dev/null || echo 28)" -le 28 ] || launch=(setarch -R)
-  build tsan && run_ctest tsan --label-regex 'engine|verbs|datapath'
+  build tsan engine_test verbs_unit_test datapath_shm_test datapath_directory_test &&
+    run_ctest tsan --label-regex '^unit-(engine|verbs|datapath-(shm|directory))$'
 }
 
 stage_clang() { build clang; }
