@@ -4,7 +4,8 @@
 #
 # The whole test run: installs what is missing, then stage by stage (all of them when none is named)
 #   release  builds and runs every test, the style checks among them
-#   asan     the same under AddressSanitizer and UndefinedBehaviorSanitizer, without the programs
+#   asan     what sees bytes of others (wire, memory, transport, shared memory) under AddressSanitizer
+#            and UndefinedBehaviorSanitizer
 #   tsan     what has threads (engine, verbs, shared memory) under ThreadSanitizer
 #   clang    builds everything with clang and -Werror
 #   style    only the style checks, in the release build
@@ -43,7 +44,8 @@ stage_release() { build release && run_ctest release; }
 stage_asan() {
   # Undefined behaviour alone would only be printed.
   export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
-  build asan && run_ctest asan --label-exclude apps
+  build asan wire_test memory_test protocol_test datapath_shm_test datapath_directory_test &&
+    run_ctest asan --label-regex '^(protocol|unit-(wire|memory|datapath-(shm|directory)))$'
 }
 
 stage_tsan() {
@@ -85,7 +87,7 @@ esac
 for name in "${stages[@]}"; do
   case $name in
     release | asan | tsan | clang | style) ;;
-    *) sed -n '3,11s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+    *) sed -n '3,12s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
   esac
 done
 

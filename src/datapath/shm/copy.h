@@ -25,6 +25,7 @@ namespace uroce::datapath::shm {
 class Copier {
  public:
   void copy(std::byte* to, const std::byte* from, std::size_t bytes) {
+    if (bytes == 0) return;  // and the pointers may be null, which memcpy's may not
     if (bytes < kLargeBytes) {
       std::memcpy(to, from, bytes);
     } else {
