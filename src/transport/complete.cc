@@ -76,6 +76,13 @@ void raise_event(HcaState& hca, Qp& qp, EventType type) {
   hca.qp_events.push_back(qp);
 }
 
+void check_srq_limit(HcaState& hca, Srq& srq) {
+  if (srq.limit == 0 || srq.queue.posted() - srq.next >= srq.limit) return;
+  srq.limit = 0;
+  srq.pending_events |= 1U << static_cast<unsigned>(EventType::kSrqLimitReached);
+  hca.srq_events.push_back(srq);
+}
+
 void enter_error(HcaState& hca, Qp& qp) {
   if (qp.state.load(std::memory_order_relaxed) == QpState::kErr) return;
   // Before flush() looks at what was posted; see WorkQueue::post_before_look.

@@ -25,6 +25,9 @@ void complete_receive(HcaState& hca, Qp& qp, const Received& received);
 
 void raise_event(HcaState& hca, Qp& qp, EventType type);
 
+// IBTA 10.2.9.2: too few requests left raise the event once and disarm the limit.
+void check_srq_limit(HcaState& hca, Srq& srq);
+
 // To state ERR, with everything outstanding flushed: send queue first, each queue in order.
 void enter_error(HcaState& hca, Qp& qp);
 // What was posted in state ERR is flushed too.

@@ -236,11 +236,6 @@ void Hca::forget(CompletionQueue& cq) {
 
 void Hca::forget(Srq& srq) { srq.event_hook.unlink(); }
 
-void Hca::check_srq_limit(Srq& srq) {
-  if (srq.limit == 0 || srq.queue.posted() - srq.next >= srq.limit) return;
-  srq.limit = 0;
-  srq.pending_events |= 1U << static_cast<unsigned>(EventType::kSrqLimitReached);
-  state_.srq_events.push_back(srq);
-}
+void Hca::check_srq_limit(Srq& srq) { transport::check_srq_limit(state_, srq); }
 
 }  // namespace uroce::transport

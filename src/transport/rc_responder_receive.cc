@@ -70,11 +70,7 @@ RecvWqe* next_receive(HcaState& hca, Qp& qp) {
   const RecvWqe& shared = srq.queue.at(srq.next++);
   *qp.srq_copy = shared;
   std::copy_n(shared.sges(), shared.sge_count, qp.srq_copy->sges());
-  if (srq.limit != 0 && srq.queue.posted() - srq.next < srq.limit) {
-    srq.limit = 0;  // IBTA 10.2.9.2: armed once
-    srq.pending_events |= 1U << static_cast<unsigned>(EventType::kSrqLimitReached);
-    hca.srq_events.push_back(srq);
-  }
+  check_srq_limit(hca, srq);
   return qp.srq_copy;
 }
 
