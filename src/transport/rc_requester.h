@@ -34,6 +34,7 @@ struct RcRequester {
 
   std::uint32_t unreleased = 0;        // completed requests that no completion has given back yet
   std::uint32_t packets_unasked = 0;   // sent since the last AckReq
+  std::uint32_t cost_unasked = 0;      // the same, as the peer's window counts it
   std::uint32_t window_used = 0;       // our share of the peer's receive window, in bytes
   std::uint32_t read_window_used = 0;  // ... and of our own, by READ responses on their way
   // The last PSN of each READ or atomic request in flight, oldest first.

@@ -23,7 +23,8 @@ using wire::Suffix;
 inline constexpr std::uint32_t kPsnWindow = 1U << 22;
 // An acknowledgement is asked for at least this often, so that slots free up and windows move.
 inline constexpr std::uint32_t kPacketsUnaskedMax = 256;
-inline constexpr std::uint32_t kPacketsUnaskedMaxWithWindow = 16;
+// With a window, so often that it opens while most of it is still on the way.
+inline constexpr std::uint32_t kAskedPerWindow = 4;
 
 bool has_request(const Qp& qp) {
   const RcRequester& requester = qp.requester;
@@ -97,7 +98,8 @@ std::uint32_t packets_to_send(const HcaState& hca, const Qp& qp, std::uint64_t l
 // The peer's window must not fill up with packets that nobody asked an answer for.
 bool window_wants_ack(const HcaState& hca, const Qp& qp, std::uint32_t cost) {
   if (qp.peer == nullptr) return false;
-  return qp.requester.packets_unasked >= kPacketsUnaskedMaxWithWindow ||
+  const std::uint32_t window = hca.links[qp.link].facts.peer_window_bytes;
+  return qp.requester.cost_unasked >= window / kAskedPerWindow ||
          window_room(hca, qp) < cost + 4 * window_cost(1, qp.path_mtu);
 }
 
@@ -105,11 +107,12 @@ bool wants_ack(const HcaState& hca, Qp& qp, const SendWqe& wqe, std::uint32_t pa
                std::uint32_t cost, bool ends) {
   RcRequester& requester = qp.requester;
   requester.packets_unasked += packets;
+  requester.cost_unasked += cost;
   const bool is_last_posted = requester.send_index + 1 == qp.send_queue.posted();
   const bool asks = (ends && (wqe.is_signaled() || qp.signal_all || is_last_posted)) ||
                     requester.packets_unasked >= kPacketsUnaskedMax ||
                     window_wants_ack(hca, qp, cost);
-  if (asks) requester.packets_unasked = 0;
+  if (asks) requester.packets_unasked = requester.cost_unasked = 0;
   return asks;
 }
 

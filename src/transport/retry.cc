@@ -80,7 +80,7 @@ void rewind(HcaState& hca, Qp& qp) {
   requester.reads_outstanding = 0;
   requester.send_index = requester.oldest_index;
   requester.send_psn = requester.oldest_unacked_psn;
-  requester.packets_unasked = 0;
+  requester.packets_unasked = requester.cost_unasked = 0;
   make_ready(hca, qp);
 }
 

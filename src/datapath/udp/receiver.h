@@ -3,8 +3,8 @@
 // and cuts them into packets without copying.
 //
 // The buffers are few and used in turn: a train should still be in the cache when its packets are
-// checked and copied out. How many are filled by one system call follows from what came last: one
-// or two trains, or many single packets.
+// checked and copied out. How many are filled by one system call follows from what came last: a
+// train, whose acknowledgement then leaves at once, or many single packets.
 #pragma once
 
 #include <netinet/in.h>
@@ -43,7 +43,7 @@ class Receiver {
 
  private:
   static constexpr std::size_t kBuffersMax = 32;
-  static constexpr std::size_t kTrainsMax = 2;
+  static constexpr std::size_t kTrainsMax = 1;
   static constexpr std::size_t kBufferBytes = 64 << 10;
   static constexpr std::size_t kControlBytes = 256;
 

@@ -28,6 +28,7 @@ SendBatch::SendBatch()
 
 void SendBatch::clear() {
   message_count_ = 0;
+  bytes_ = 0;
   piece_count_ = 0;
   scratch_used_ = 0;
 }
@@ -98,6 +99,7 @@ void SendBatch::write_packet(const TxFrame& frame, unsigned index, std::uint32_t
   }
   message.packet_count += 1;
   message.bytes += packet_bytes;
+  bytes_ += packet_bytes;
   message.is_complete = packet_bytes < message.segment_bytes;
 }
 

@@ -48,6 +48,7 @@ class SendBatch {
 
   void clear();
   [[nodiscard]] std::size_t size() const { return message_count_; }
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
   [[nodiscard]] const Message& operator[](std::size_t i) const { return messages_[i]; }
   [[nodiscard]] mmsghdr* system_messages() { return system_->data(); }
 
@@ -89,6 +90,7 @@ class SendBatch {
 
   std::array<Message, kMessagesMax> messages_;
   std::size_t message_count_ = 0;
+  std::size_t bytes_ = 0;
   std::size_t piece_count_ = 0;
   std::size_t scratch_used_ = 0;
   std::unique_ptr<std::array<mmsghdr, kMessagesMax>> system_;

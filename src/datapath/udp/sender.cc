@@ -7,6 +7,9 @@
 namespace uroce::datapath::udp {
 namespace {
 
+// The peer works on one train while we compute the ICRCs of the next.
+constexpr std::size_t kBatchBytes = 32 << 10;
+
 void skip(wire::PayloadCursor& payload, std::size_t bytes) {
   while (bytes != 0) bytes -= payload.take(bytes).size();
 }
@@ -23,9 +26,10 @@ std::size_t Sender::send(std::span<TxFrame> frames) {
   return 0;
 }
 
-// Until the batch is full or everything is in it; `next` is what comes after.
+// Until the batch is full, or worth a system call, or everything is in it; `next` is what comes
+// after.
 void Sender::fill(std::span<TxFrame> frames, PacketPosition& next) {
-  for (; next.frame < frames.size(); next = {next.frame + 1, 0}) {
+  for (; next.frame < frames.size() && batch_.bytes() < kBatchBytes; next = {next.frame + 1, 0}) {
     TxFrame& frame = frames[next.frame];
     frame.refused = false;
     if (!routes_.is_open(frame.path->route)) {
