@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# How every target of the project is compiled, and the three kinds of target there are:
+# How every target of the project is compiled, and the kinds of target there are:
 #   uroce_core_library(NAME SOURCES... [DEPENDS ...])  the sans-IO core: no exceptions, no RTTI
 #   uroce_library(NAME SOURCES... [DEPENDS ...])       everything above it
+#   uroce_whole_program(NAME)                          for a program or module that must be fast
 #   uroce_test(NAME LABEL label SOURCES... DEPENDS ...) one GoogleTest binary, found by ctest
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
@@ -9,13 +10,20 @@ find_package(PkgConfig REQUIRED)
 add_library(uroce_options INTERFACE)
 target_compile_features(uroce_options INTERFACE cxx_std_20)
 target_compile_options(uroce_options INTERFACE
-  -Wall -Wextra -Wconversion -Wsign-conversion -Wshadow -Werror=switch -Werror -fno-strict-aliasing
+  -Wall -Wextra -Wconversion -Wsign-conversion -Wshadow -Werror=switch -Werror
   $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>)
 target_include_directories(uroce_options INTERFACE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
 if(UROCE_SANITIZE)
   target_compile_options(uroce_options INTERFACE -fsanitize=${UROCE_SANITIZE} -fno-omit-frame-pointer)
   target_link_options(uroce_options INTERFACE -fsanitize=${UROCE_SANITIZE})
 endif()
+
+# What is shipped is optimised over the borders of its libraries, which a packet crosses many times.
+# The libraries hold both forms of code, so that tests link fast.
+set(is_optimised_whole $<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:Release,RelWithDebInfo>>)
+set(optimise_whole "$<${is_optimised_whole}:-O3;-flto;-ffat-lto-objects>")
+target_link_options(uroce_options INTERFACE
+  $<${is_optimised_whole}:$<IF:$<BOOL:$<TARGET_PROPERTY:UROCE_WHOLE_PROGRAM>>,-flto=auto,-fno-lto>>)
 
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_CXX_VISIBILITY_PRESET hidden)
@@ -27,11 +35,17 @@ function(uroce_library name)
   cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS" ${ARGN})
   add_library(${name} STATIC ${arg_SOURCES})
   target_link_libraries(${name} PUBLIC uroce_options ${arg_DEPENDS})
+  target_compile_options(${name} PRIVATE "${optimise_whole}")
 endfunction()
 
 function(uroce_core_library name)
   uroce_library(${name} ${ARGN})
   target_compile_options(${name} PRIVATE -fno-exceptions -fno-rtti)
+endfunction()
+
+function(uroce_whole_program name)
+  set_target_properties(${name} PROPERTIES UROCE_WHOLE_PROGRAM ON)
+  target_compile_options(${name} PRIVATE "${optimise_whole}")
 endfunction()
 
 function(uroce_test name)

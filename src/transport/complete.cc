@@ -24,15 +24,18 @@ WcOpcode opcode_of(SendOperation operation) {
   return WcOpcode::kSend;
 }
 
-void stage(HcaState& hca, CompletionQueue& cq, Qp& qp, const Cqe& entry, bool solicited) {
+// Where to write a completion of `qp`; null: its CQ has no room for it.
+Cqe* stage(HcaState& hca, CompletionQueue& cq, Qp& qp, WcStatus status, bool solicited) {
   const bool was_in_error = cq.has_overrun();
   hca.dirty.push_back(cq);
-  if (cq.stage(entry, solicited) || was_in_error) return;
+  Cqe* const entry = cq.stage(solicited || status != WcStatus::kSuccess);
+  if (entry != nullptr || was_in_error) return entry;
   // IBTA 10.6.3.1, C10-88: a CQ that overran is in error, and a QP that lost a completion with it.
   cq.pending_events |= 1U << static_cast<unsigned>(EventType::kCqError);
   hca.cq_events.push_back(cq);
   raise_event(hca, qp, EventType::kQpFatal);
   enter_error(hca, qp);
+  return nullptr;
 }
 
 }  // namespace
@@ -43,32 +46,39 @@ void complete_send(HcaState& hca, Qp& qp, WcStatus status, std::uint32_t byte_co
   ++requester.oldest_index;
   ++requester.unreleased;
   if (!qp.signal_all && !wqe.is_signaled() && status == WcStatus::kSuccess) return;
-  Cqe entry;
-  entry.wr_id = wqe.wr_id;
-  entry.released = &qp.send_queue.released();
-  entry.release_count = requester.unreleased;
-  entry.byte_count = byte_count;
-  entry.qpn = qp.number;
-  entry.status = status;
-  entry.opcode = opcode_of(wqe.operation);
+  const std::uint32_t release_count = requester.unreleased;
   requester.unreleased = 0;
-  stage(hca, *qp.send_cq, qp, entry, false);
+  Cqe* const entry = stage(hca, *qp.send_cq, qp, status, false);
+  if (entry == nullptr) return;
+  entry->wr_id = wqe.wr_id;
+  entry->released = &qp.send_queue.released();
+  entry->release_count = release_count;
+  entry->byte_count = byte_count;
+  entry->immediate = 0;
+  entry->qpn = qp.number;
+  entry->source_qpn = {};
+  entry->vendor_error = 0;
+  entry->status = status;
+  entry->opcode = opcode_of(wqe.operation);
+  entry->flags = 0;
 }
 
 void complete_receive(HcaState& hca, Qp& qp, const Received& received) {
-  Cqe entry;
-  entry.wr_id = qp.responder.receive->wr_id;
-  entry.released = qp.srq != nullptr ? &qp.srq->queue.released() : &qp.receive_queue.released();
-  entry.release_count = 1;
-  entry.byte_count = received.byte_count;
-  entry.immediate = received.immediate;
-  entry.qpn = qp.number;
-  entry.source_qpn = qp.attributes.destination_qpn;
-  entry.status = received.status;
-  entry.opcode = received.opcode;
-  entry.flags = received.flags;
+  const std::uint64_t wr_id = qp.responder.receive->wr_id;
   qp.responder.receive = nullptr;
-  stage(hca, *qp.receive_cq, qp, entry, received.solicited);
+  Cqe* const entry = stage(hca, *qp.receive_cq, qp, received.status, received.solicited);
+  if (entry == nullptr) return;
+  entry->wr_id = wr_id;
+  entry->released = qp.srq != nullptr ? &qp.srq->queue.released() : &qp.receive_queue.released();
+  entry->release_count = 1;
+  entry->byte_count = received.byte_count;
+  entry->immediate = received.immediate;
+  entry->qpn = qp.number;
+  entry->source_qpn = qp.attributes.destination_qpn;
+  entry->vendor_error = 0;
+  entry->status = received.status;
+  entry->opcode = received.opcode;
+  entry->flags = received.flags;
 }
 
 void raise_event(HcaState& hca, Qp& qp, EventType type) {

@@ -53,15 +53,16 @@ class CompletionQueue {
   }
   [[nodiscard]] std::uint32_t capacity() const { return capacity_; }
 
-  // Producer. False: overrun; the queue has lost a completion and is in error from here on.
-  [[nodiscard]] bool stage(const Cqe& entry, bool solicited) {
+  // Producer. The slot of the next completion, to be filled in all its fields, in place: a copy of
+  // a fresh one waits for its narrow stores. Null: overrun; the queue has lost a completion and is
+  // in error from here on. `solicited`: also of one that is no success.
+  [[nodiscard]] Cqe* stage(bool solicited) {
     if (staged_ - head_.load(std::memory_order_acquire) >= capacity_) {
       overrun_.store(true, std::memory_order_relaxed);
-      return false;
+      return nullptr;
     }
-    ring_[staged_++ & mask_] = entry;
-    solicited_staged_ |= solicited || entry.status != WcStatus::kSuccess;
-    return true;
+    solicited_staged_ |= solicited;
+    return &ring_[staged_++ & mask_];
   }
   // Any thread.
   [[nodiscard]] bool has_overrun() const { return overrun_.load(std::memory_order_relaxed); }

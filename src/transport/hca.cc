@@ -170,9 +170,7 @@ QpAttributes Hca::query_qp(const Qp& qp) const {
 bool Hca::is_drained(const Qp& qp) const { return is_send_drained(qp); }
 
 void Hca::on_packets(Instant now, LinkId link, std::span<const RxPacket> packets) {
-  wire::PacketView
-      view;  // once a burst: giving all its fields their values costs more than parsing
-  for (const RxPacket& packet : packets) on_packet(state_, now, link, packet, view);
+  for (const RxPacket& packet : packets) on_packet(state_, now, link, packet, view_);
 }
 
 void Hca::on_timer(Instant now) {

@@ -24,6 +24,7 @@
 #include "transport/hca_state.h"
 #include "uroce/packet.h"
 #include "uroce/time.h"
+#include "wire/parse.h"
 
 namespace uroce::transport {
 
@@ -85,6 +86,7 @@ class Hca {
 
  private:
   HcaState state_;
+  wire::PacketView view_;  // room for the packet in hand: clearing it costs more than parsing
 };
 
 }  // namespace uroce::transport

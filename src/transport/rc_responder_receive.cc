@@ -134,42 +134,42 @@ Fault execute_send(HcaState& hca, Qp& qp, const PacketView& view) {
   return Fault::kNone;
 }
 
+// Where a WRITE goes; a length of 0 may go anywhere.
+Fault resolve_target(const HcaState& hca, const Qp& qp, std::uint64_t length, std::byte*& target) {
+  const RcResponder& responder = qp.responder;
+  const auto found = hca.regions.resolve(responder.write_rkey, responder.write_address, length,
+                                         Access::kRemoteWrite, qp.pd);
+  target = found.base;
+  return found.fault == memory::MemoryFault::kNone ? Fault::kNone : Fault::kRemoteKey;
+}
+
 // The target of a WRITE, checked as a whole before its first byte lands.
-Fault open_write(HcaState& hca, Qp& qp, const PacketView& view) {
+Fault open_write(const HcaState& hca, Qp& qp, const PacketView& view, std::byte*& target) {
   RcResponder& responder = qp.responder;
   const wire::Reth& reth = view.reth;
   if (reth.dma_bytes > kMessageBytesMax) return Fault::kInvalidRequest;
-  if (hca.regions
-          .resolve(reth.rkey, reth.virtual_address, reth.dma_bytes, Access::kRemoteWrite, qp.pd)
-          .fault != memory::MemoryFault::kNone) {
-    return Fault::kRemoteKey;
-  }
   responder.write_address = reth.virtual_address;
   responder.write_rkey = reth.rkey;
   responder.write_left = reth.dma_bytes;
   responder.message_bytes = 0;
-  return Fault::kNone;
+  return resolve_target(hca, qp, reth.dma_bytes, target);
 }
 
-Fault place_written(HcaState& hca, Qp& qp, ConstBytes payload) {
+void place_written(Qp& qp, ConstBytes payload, std::byte* target) {
   RcResponder& responder = qp.responder;
-  if (payload.empty()) return Fault::kNone;
-  // Resolved again for every packet: the region may have been deregistered meanwhile.
-  const auto target = hca.regions.resolve(responder.write_rkey, responder.write_address,
-                                          payload.size(), Access::kRemoteWrite, qp.pd);
-  if (target.fault != memory::MemoryFault::kNone) return Fault::kRemoteKey;
-  const Bytes piece{target.base, payload.size()};
+  const Bytes piece{target, payload.size()};
   memory::scatter(payload, {&piece, 1});
   responder.write_address += payload.size();
   responder.write_left -= static_cast<std::uint32_t>(payload.size());
   responder.message_bytes += static_cast<std::uint32_t>(payload.size());
-  return Fault::kNone;
 }
 
 Fault execute_write(HcaState& hca, Qp& qp, const PacketView& view) {
   RcResponder& responder = qp.responder;
-  if (view.opcode->begins()) {
-    if (Fault f = open_write(hca, qp, view); f != Fault::kNone) return f;
+  const bool begins = view.opcode->begins();
+  std::byte* target = nullptr;
+  if (begins) {
+    if (Fault f = open_write(hca, qp, view, target); f != Fault::kNone) return f;
   }
   // The lengths of the packets add up to what the RETH said.
   const bool fits = view.opcode->ends() ? view.payload.size() == responder.write_left
@@ -178,7 +178,11 @@ Fault execute_write(HcaState& hca, Qp& qp, const PacketView& view) {
   if (view.opcode->immediate) {
     if (Fault f = take_receive(hca, qp); f != Fault::kNone) return f;
   }
-  if (Fault f = place_written(hca, qp, view.payload); f != Fault::kNone) return f;
+  // Resolved again for every packet: the region may have been deregistered meanwhile.
+  if (!begins) {
+    if (Fault f = resolve_target(hca, qp, view.payload.size(), target); f != Fault::kNone) return f;
+  }
+  place_written(qp, view.payload, target);
   advance(hca, qp, view, view.packet_count);
   if (view.opcode->immediate) finish_receive(hca, qp, view, WcOpcode::kReceiveRdmaWithImmediate);
   return Fault::kNone;

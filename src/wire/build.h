@@ -20,6 +20,11 @@
 
 namespace uroce::wire {
 
+template <typename Header>
+std::byte* store_header(std::byte* to, const Header& header) {
+  return store(to, to_wire(header));
+}
+
 template <typename... Extensions>
 void build(TxFrame& frame, const Bth& bth, const Extensions&... extensions) {
   constexpr std::size_t kBytes = (kBthBytes + ... + sizeof(to_wire(Extensions{})));
@@ -28,7 +33,7 @@ void build(TxFrame& frame, const Bth& bth, const Extensions&... extensions) {
   BthWords words = to_words(bth);
   words.set_pad(pad_bytes_for(frame.payload_bytes));
   [[maybe_unused]] std::byte* at = store_bth(frame.header.data(), words);
-  ((at = store(at, to_wire(extensions))), ...);
+  ((at = store_header(at, extensions)), ...);
   frame.header_bytes = static_cast<std::uint8_t>(kBytes);
   frame.destination_qpn = bth.destination;
 }

@@ -7,6 +7,7 @@
 
 #include "base/byte_order.h"
 #include "base/ids.h"
+#include "wire/bytes.h"
 #include "wire/opcode.h"
 
 namespace uroce::wire {
@@ -30,6 +31,14 @@ constexpr RethWire to_wire(const Reth& reth) {
 }
 constexpr Reth from_wire(const RethWire& wire) {
   return {wire.virtual_address.get(), {wire.rkey.get()}, wire.dma_bytes.get()};
+}
+
+// As store(to, to_wire(reth)), field by field: put together on the stack first and copied in one
+// piece, the copy would wait for the narrower stores.
+inline std::byte* store_header(std::byte* to, const Reth& reth) {
+  to = store(to, Be64(reth.virtual_address));
+  to = store(to, Be32(reth.rkey.value));
+  return store(to, Be32(reth.dma_bytes));
 }
 
 }  // namespace uroce::wire

@@ -12,10 +12,12 @@ struct Ring {
     cq.set_memory(memory, capacity);
   }
   bool stage(std::uint64_t wr_id, Qpn qpn = {1}, bool solicited = false) {
-    Cqe entry;
-    entry.wr_id = wr_id;
-    entry.qpn = qpn;
-    return cq.stage(entry, solicited);
+    Cqe* const entry = cq.stage(solicited);
+    if (entry == nullptr) return false;
+    *entry = {};
+    entry->wr_id = wr_id;
+    entry->qpn = qpn;
+    return true;
   }
   std::vector<std::uint64_t> drain() {
     std::vector<std::uint64_t> ids;

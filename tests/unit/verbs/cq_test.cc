@@ -80,8 +80,9 @@ class ChannelTest : public VerbsTest {
   // As the core does.
   void complete(bool solicited) {
     engine::Engine::Section section(engine_);
-    transport::Cqe entry;
-    ASSERT_TRUE(announced_->queue.stage(entry, solicited));
+    transport::Cqe* const entry = announced_->queue.stage(solicited);
+    ASSERT_NE(entry, nullptr);
+    *entry = {};
     if (announced_->queue.publish()) tell_completion(announced_->queue);
   }
 
