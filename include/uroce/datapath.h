@@ -62,6 +62,13 @@ class Datapath {
   [[nodiscard]] virtual int open_path(Path& path, Qpn destination) = 0;
   virtual void close_path(Path& path) = 0;
 
+  // Before the first rx_burst of a turn, who takes it: the application, which polls, or the
+  // engine's helper. There are turns that nobody announces.
+  enum class Turn : std::uint8_t { kApplication, kHelper };
+  virtual void begin_turn(Turn) {}
+  // The application takes no more turns until it is told of a completion.
+  virtual void on_application_wait() {}
+
   // Fills `packets` from the front and returns how many; 0 when there is nothing.
   [[nodiscard]] virtual std::size_t rx_burst(std::span<RxPacket> packets) = 0;
 
@@ -79,6 +86,8 @@ class Datapath {
   [[nodiscard]] virtual int wakeup_descriptor() const = 0;
   // Before sleeping. False: something is there already, do not sleep.
   [[nodiscard]] virtual bool arm_wakeup() = 0;
+  // When a turn is due although nothing arrives: to wake a peer that did not look by itself.
+  [[nodiscard]] virtual Instant next_look() const { return Instant::never(); }
   // After sleeping, or instead of it: arrivals need not wake anyone.
   virtual void disarm_wakeup() = 0;
 

@@ -71,7 +71,7 @@ Engine::~Engine() {
 void Engine::progress() {
   if (!lock_.try_lock()) return;
   const Instant now = clock_.now();
-  const bool was_busy = take_turn(now) != 0;
+  const bool was_busy = take_turn(now, Datapath::Turn::kApplication) != 0;
   // A turn over many packets takes long, and the application may look for the next at once.
   last_inline_turn_ns_.store((was_busy ? clock_.now() : now).ns, std::memory_order_relaxed);
   leave();
@@ -82,8 +82,10 @@ void Engine::ring(Doorbell& bell) {
     doorbells_.ring(bell);
     // The holder may have looked before we rang.
     if (!lock_.try_lock()) return;
+    begin_turn(Datapath::Turn::kApplication);
     send(clock_.now(), false);
   } else {
+    begin_turn(Datapath::Turn::kApplication);
     const Instant now = clock_.now();
     hca_.on_doorbell(now, *bell.qp);
     send(now, false);
@@ -105,6 +107,9 @@ void Engine::application_will_sleep() {
   if (is_abandoned()) return;
   lock_.lock();
   policy_.application_will_sleep();
+  for (const auto& datapath : parts_.links) {
+    if (datapath != nullptr) datapath->on_application_wait();
+  }
   // What cannot be armed has something to give already; then the helper looks, not we: the
   // application polls once more before it sleeps.
   if (!armed_ && !arm()) kick();
@@ -113,7 +118,14 @@ void Engine::application_will_sleep() {
 
 // --- A turn --------------------------------------------------------------------------------------
 
-std::size_t Engine::take_turn(Instant now) {
+void Engine::begin_turn(Datapath::Turn turn) {
+  for (const auto& datapath : parts_.links) {
+    if (datapath != nullptr) datapath->begin_turn(turn);
+  }
+}
+
+std::size_t Engine::take_turn(Instant now, Datapath::Turn turn) {
+  begin_turn(turn);
   const std::size_t packets = receive(now);
   if (hca_.next_deadline() <= now) hca_.on_timer(now);
   send(now, true);
@@ -210,7 +222,12 @@ bool Engine::peer_stalled(LinkId id, const Path& path) const {
 
 Instant Engine::next_look(Instant now) const {
   const bool unfinished = more_to_send_ || frames_were_refused_ || held_since_ != Instant::never();
-  return unfinished ? std::min(hca_.next_deadline(), now + kFinishWithin) : hca_.next_deadline();
+  Instant next = hca_.next_deadline();
+  if (unfinished) next = std::min(next, now + kFinishWithin);
+  for (const auto& datapath : parts_.links) {
+    if (datapath != nullptr) next = std::min(next, datapath->next_look());
+  }
+  return next;
 }
 
 void Engine::mind_the_worker(Instant now) {
@@ -253,7 +270,7 @@ Engine::Look Engine::look(SleepPolicy::Cause woken_by) {
   disarm();
   told_application_ = false;
   Look look;
-  look.packets = take_turn(now);
+  look.packets = take_turn(now, Datapath::Turn::kHelper);
   look.application_told = told_application_;
   look.next = policy_.after({.woken_by = woken_by,
                              .found_work = look.packets != 0,

@@ -126,7 +126,8 @@ class Engine final : private transport::StallOracle {
 
   [[nodiscard]] bool peer_stalled(transport::LinkId link, const Path& path) const override;
 
-  std::size_t take_turn(Instant now);
+  void begin_turn(Datapath::Turn turn);
+  std::size_t take_turn(Instant now, Datapath::Turn turn);
   std::size_t receive(Instant now);
   std::size_t receive_from(Instant now, transport::LinkId id);
   [[nodiscard]] bool is_worth_a_look(transport::LinkId id);

@@ -13,6 +13,7 @@
 #include <ctime>
 
 #include "engine/engine.h"
+#include "engine/short_slices.h"
 #include "engine/spin_lock.h"
 
 namespace uroce::engine {
@@ -76,6 +77,7 @@ void* Worker::run_thread(void* self) {
 }
 
 void Worker::run() {
+  ask_for_short_slices();
   SleepPolicy::Cause cause = SleepPolicy::Cause::kOther;
   while (!stop_.load(std::memory_order_acquire)) {
     if (serve(cause)) {
@@ -140,12 +142,14 @@ bool Worker::others_are_running() {
   const Duration wall = cpu_time(CLOCK_MONOTONIC);
   const Duration process = cpu_time(CLOCK_PROCESS_CPUTIME_ID);
   const Duration own = cpu_time(CLOCK_THREAD_CPUTIME_ID);
-  const std::int64_t others = (process.ns - process_time_.ns) - (own.ns - own_time_.ns);
-  const std::int64_t passed = wall.ns - looked_at_.ns;
+  const std::int64_t used = own.ns - own_time_.ns;
+  const std::int64_t others = (process.ns - process_time_.ns) - used;
+  // While we had a processor we may have kept the others from it.
+  const std::int64_t left_to_others = wall.ns - looked_at_.ns - used;
   process_time_ = process;
   own_time_ = own;
   looked_at_ = wall;
-  return others * 4 > passed;
+  return others * 4 > left_to_others;
 }
 
 }  // namespace uroce::engine

@@ -42,6 +42,9 @@ struct alignas(64) Mailbox {
   std::atomic<std::uint32_t> bell;
   // The engine cannot force a barrier on its senders, so they must make one themselves.
   std::atomic<std::uint32_t> senders_must_fence;
+  // Counts the turns of its application, twice each, so that others see whether that polls; odd: it
+  // waits to be told of a completion. Written at every poll, read seldom: again a line of its own.
+  alignas(64) std::atomic<std::uint64_t> application_turns;
 };
 
 struct alignas(64) Slot {

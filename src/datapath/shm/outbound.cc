@@ -11,6 +11,8 @@
 namespace uroce::datapath::shm {
 namespace {
 
+// Longer than a program that polls needs for a message, and for a system call in between.
+constexpr Duration kPutOffFor = microseconds(50);
 constexpr Duration kLongestPause = milliseconds(100);
 constexpr Duration kStuckForLong = milliseconds(1);  // from here on: does it live at all?
 constexpr Duration kStallKnownFor = milliseconds(2);
@@ -65,10 +67,11 @@ bool Outbound::wake_if_asleep() {
 Outbound::Watched Outbound::watch(Instant now) {
   now_ = now;
   if (next_look_ == Instant{}) {
-    pause_ = wake_after_;
+    pause_ = is_wake_up_put_off_ ? kPutOffFor : wake_after_;
     next_look_ = now + pause_;
   }
   if (now < next_look_ && !is_gone_) return {.is_unread = true};
+  is_wake_up_put_off_ = false;
   const std::uint64_t head = writer_.refresh_head();
   if (is_gone_ || head == writer_.tail()) {
     is_watched_ = false;
@@ -108,15 +111,29 @@ void Outbound::look_whether_alive() {
   if (is_gone_) directory_.sweep();
 }
 
+bool Outbound::reads_by_itself() {
+  const std::uint64_t turns =
+      directory_.mailbox(peer_.index).application_turns.load(std::memory_order_relaxed);
+  const bool has_polled = is_wake_up_put_off_ || turns != turns_seen_;
+  turns_seen_ = turns;
+  is_wake_up_put_off_ = has_polled && turns % 2 == 0;
+  if (is_wake_up_put_off_) next_look_ = {};
+  return is_wake_up_put_off_;
+}
+
+Instant Outbound::next_wake_up() const {
+  return is_wake_up_put_off_ ? next_look_ : Instant::never();
+}
+
 bool Outbound::wake_if_unread() {
-  if (is_gone_ || woken_for_ == writer_.tail()) return false;
-  if (writer_.refresh_head() == writer_.tail()) return false;
+  if (is_gone_ || is_wake_up_put_off_ || woken_for_ == writer_.tail() || is_all_read())
+    return false;
   wake_anyway();
   return true;
 }
 
 bool Outbound::is_stalled() {
-  if (is_gone_ || writer_.refresh_head() == writer_.tail()) return false;
+  if (is_gone_ || is_all_read()) return false;
   if (now_ >= stall_known_until_) {
     is_stalled_ = find_out_whether_stalled();
     stall_known_until_ = now_ + kStallKnownFor;

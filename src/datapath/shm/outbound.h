@@ -56,6 +56,11 @@ class Outbound {
   }
   // The peer lives, is not stopped, and has not read what we sent.
   [[nodiscard]] bool is_stalled();
+  // After the frames of a burst of the helper's, which has time: true if the peer's application has
+  // polled since we last asked and does not wait for us. Then it is not woken now but, should it
+  // not read by itself, at next_wake_up().
+  [[nodiscard]] bool reads_by_itself();
+  [[nodiscard]] Instant next_wake_up() const;
   // For a sender that goes to sleep and watches no more. True if the peer had to be woken.
   bool wake_if_unread();
 
@@ -74,6 +79,7 @@ class Outbound {
   void send_wake_up();
   void ring_bell();
   [[nodiscard]] bool find_out_whether_stalled();
+  [[nodiscard]] bool is_all_read() { return writer_.refresh_head() == writer_.tail(); }
 
   Directory& directory_;
   const Duration wake_after_;
@@ -89,6 +95,8 @@ class Outbound {
   bool is_watched_ = false;
   std::uint64_t head_seen_ = 0;
   std::uint64_t woken_for_ = 0;  // the tail when we last woke the peer
+  std::uint64_t turns_seen_ = 0;
+  bool is_wake_up_put_off_ = false;
   Duration pause_;
   Instant next_look_;
   Instant now_;  // of the last `watch`

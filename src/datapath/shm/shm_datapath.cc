@@ -88,6 +88,17 @@ Outbound& ShmDatapath::closed_outbound() {
   return *outbound_.back();
 }
 
+void ShmDatapath::begin_turn(Turn turn) {
+  is_helpers_turn_ = turn == Turn::kHelper;
+  if (is_helpers_turn_) return;
+  std::atomic<std::uint64_t>& turns = mailbox_.application_turns;
+  turns.store((turns.load(std::memory_order_relaxed) | 1) + 1, std::memory_order_relaxed);
+}
+
+void ShmDatapath::on_application_wait() {
+  mailbox_.application_turns.fetch_or(1, std::memory_order_relaxed);
+}
+
 // ---- sending ----
 
 std::size_t ShmDatapath::tx_burst(std::span<TxFrame> frames) {
@@ -95,6 +106,7 @@ std::size_t ShmDatapath::tx_burst(std::span<TxFrame> frames) {
   refused_now_ = 0;
   for (TxFrame& frame : frames) send_one(frame);
   for (Outbound* to : touched_) {
+    if (is_helpers_turn_ && to->reads_by_itself()) continue;
     if (to->wake_if_asleep()) ++counters_.wakeups_sent;
   }
   touched_.clear();
@@ -145,6 +157,7 @@ void ShmDatapath::on_turn(Instant now) {
     if (watched.is_unread) watched_[kept++] = to;
   }
   watched_.resize(kept);
+  is_helpers_turn_ = false;
   if (directory_.epoch() != epoch_seen_) let_go_of_the_gone();
 }
 
@@ -265,6 +278,12 @@ bool ShmDatapath::arm_wakeup() {
   release_lent();
   sleep_.fall_asleep();
   return !has_news();
+}
+
+Instant ShmDatapath::next_look() const {
+  Instant next = Instant::never();
+  for (const Outbound* to : watched_) next = std::min(next, to->next_wake_up());
+  return next;
 }
 
 void ShmDatapath::disarm_wakeup() {

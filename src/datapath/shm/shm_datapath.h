@@ -45,11 +45,14 @@ class ShmDatapath final : public Datapath {
   [[nodiscard]] const DatapathCounters& counters() const override { return counters_; }
   [[nodiscard]] int open_path(Path& path, Qpn destination) override;
   void close_path(Path& path) override;
+  void begin_turn(Turn turn) override;
+  void on_application_wait() override;
   [[nodiscard]] std::size_t rx_burst(std::span<RxPacket> packets) override;
   std::size_t tx_burst(std::span<TxFrame> frames) override;
   void on_turn(Instant now) override;
   [[nodiscard]] int wakeup_descriptor() const override { return control_.descriptor(); }
   [[nodiscard]] bool arm_wakeup() override;
+  [[nodiscard]] Instant next_look() const override;
   void disarm_wakeup() override;
   [[nodiscard]] bool peer_stalled(const Path& path) override;
   void abandon_in_child() override;
@@ -87,6 +90,7 @@ class ShmDatapath final : public Datapath {
   std::vector<std::unique_ptr<shm::Inbound>> inbound_;
   std::vector<shm::Outbound*> touched_, watched_;
   std::vector<shm::Inbound*> lent_;
+  bool is_helpers_turn_ = false;
   std::size_t next_ring_ = 0;
   std::uint64_t burst_ = 0;
   std::uint32_t bell_seen_ = 0;

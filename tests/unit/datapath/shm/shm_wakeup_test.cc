@@ -90,6 +90,68 @@ TEST_F(ShmWakeup, APeerThatReadsIsLeftAlone) {
   EXPECT_EQ(a.link().counters().wakeups_sent, 0u);
 }
 
+// A helper's answers to a program that polls: it reads them by itself, and a system call would come
+// between two other programs.
+struct ShmWakeupPutOff : ShmWakeup {
+  void SetUp() override {
+    ShmWakeup::SetUp();
+    b.link().begin_turn(Datapath::Turn::kApplication);
+    ASSERT_TRUE(b.link().arm_wakeup());
+  }
+  void send_in_helpers_turn(std::uint32_t number, std::int64_t now) {
+    a.link().begin_turn(Datapath::Turn::kHelper);
+    EXPECT_TRUE(a.send(path, number));
+    a.link().on_turn({now});
+  }
+};
+
+TEST_F(ShmWakeupPutOff, WhoPollsIsNotWokenAtOnce) {
+  send_in_helpers_turn(1, 1'000);
+  EXPECT_TRUE(a.link().arm_wakeup());
+  EXPECT_FALSE(is_readable(b));
+  EXPECT_EQ(a.link().next_look(), Instant{51'000});
+  EXPECT_THAT(b.receive(), ElementsAre(1));
+  a.link().on_turn({51'000});
+  EXPECT_EQ(a.link().next_look(), Instant::never());
+  EXPECT_EQ(a.link().counters().wakeups_sent, 0u);
+}
+
+TEST_F(ShmWakeupPutOff, WhoHasNotReadByThenIsWoken) {
+  send_in_helpers_turn(1, 1'000);
+  a.link().begin_turn(Datapath::Turn::kHelper);
+  a.link().on_turn({51'000});
+  EXPECT_TRUE(a.link().arm_wakeup());
+  EXPECT_TRUE(is_readable(b));
+}
+
+TEST_F(ShmWakeupPutOff, EachFrameGivesItNewTime) {
+  send_in_helpers_turn(1, 1'000);
+  send_in_helpers_turn(2, 40'000);
+  a.link().on_turn({60'000});
+  EXPECT_FALSE(is_readable(b));
+  EXPECT_EQ(a.link().next_look(), Instant{90'000});
+}
+
+TEST_F(ShmWakeupPutOff, WhoHasStoppedPollingIsWokenAtOnce) {
+  send_in_helpers_turn(1, 1'000);
+  EXPECT_THAT(b.receive(), ElementsAre(1));
+  a.link().on_turn({51'000});
+  send_in_helpers_turn(2, 60'000);
+  EXPECT_TRUE(is_readable(b));
+}
+
+TEST_F(ShmWakeupPutOff, WhoWaitsToBeToldIsWokenAtOnce) {
+  b.link().on_application_wait();
+  send_in_helpers_turn(1, 1'000);
+  EXPECT_TRUE(is_readable(b));
+}
+
+TEST_F(ShmWakeupPutOff, AnApplicationWakesAtOnce) {
+  a.link().begin_turn(Datapath::Turn::kApplication);
+  EXPECT_TRUE(a.send(path, 1));
+  EXPECT_TRUE(is_readable(b));
+}
+
 TEST_F(ShmWakeup, ASenderThatGoesToSleepWakesWhoHasNotRead) {
   EXPECT_TRUE(a.send(path, 1));
   EXPECT_TRUE(a.link().arm_wakeup());
