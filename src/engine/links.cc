@@ -31,13 +31,13 @@ class DirectoryBlocks final : public BlockSource {
   std::unique_ptr<datapath::Directory> directory_;
 };
 
-Result<host::TreeDevice> find_device(const std::string& tree, const std::string& name) {
+Result<host::TreeDevice> find_device(const host::HeldTree& tree, const std::string& name) {
   auto devices = host::read_device_tree(tree);
   if (!devices) return devices.error();
   for (host::TreeDevice& device : *devices) {
     if (device.name == name) return std::move(device);
   }
-  return Error{ENODEV, name + ": no such device in " + tree};
+  return Error{ENODEV, name + ": no such device in " + tree.path};
 }
 
 struct Uplink {
@@ -90,11 +90,13 @@ Result<Uplink> open_uplink(datapath::Directory& directory, const host::Config& c
 }  // namespace
 
 Result<EngineParts> make_parts(const std::string& device, const host::Environment& environment) {
-  const std::string tree(host::variable(environment, "UROCE_TREE"));
-  if (tree.empty()) return Error{ENODEV, "UROCE_TREE is not set: start with `uroce run`"};
+  const std::string path(host::variable(environment, "UROCE_TREE"));
+  if (path.empty()) return Error{ENODEV, "UROCE_TREE is not set: start with `uroce run`"};
   auto config = host::config_from(environment);
   if (!config) return config.error();
-  auto found = find_device(tree, device);
+  auto tree = host::hold_device_tree(path);
+  if (!tree) return tree.error();
+  auto found = find_device(*tree, device);
   if (!found) return found.error();
   auto network = host::read_host_network();
   if (!network) return network.error();
@@ -115,7 +117,8 @@ Result<EngineParts> make_parts(const std::string& device, const host::Environmen
   if (!uplink) return uplink.error();
   parts.links[transport::kUplink] = std::move(uplink->datapath);
   parts.blocks = std::move(blocks);
-  parts.port = std::make_unique<Port>(tree, std::move(*found), *network, uplink->port_mtu_bytes);
+  parts.port =
+      std::make_unique<Port>(std::move(*tree), std::move(*found), *network, uplink->port_mtu_bytes);
   return parts;
 }
 

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "host/device_tree.h"
-
 namespace uroce::engine {
 namespace {
 
@@ -13,13 +11,14 @@ bool is_loopback(const Gid& address) { return address.is_ipv4() && address.bytes
 
 }  // namespace
 
-Port::Port(std::string tree, host::TreeDevice device, const host::HostNetwork& network,
-           std::uint32_t own_mtu_bytes)
+Port::Port(std::optional<host::HeldTree> tree, host::TreeDevice device,
+           const host::HostNetwork& network, std::uint32_t own_mtu_bytes)
     : tree_(std::move(tree)), device_(std::move(device)), own_mtu_bytes_(own_mtu_bytes) {
   snapshot_ = snapshot_of(network, device_.gids);
-  if (tree_.empty()) return;
+  if (!tree_) return;
   if (auto monitor = host::AddressMonitor::open()) monitor_.emplace(std::move(*monitor));
-  if (auto hold = host::hold_device_tree(tree_)) hold_.emplace(std::move(*hold));
+  // What has changed since the tree was prepared nobody will tell any more.
+  static_cast<void>(look_again());
 }
 
 Port::Snapshot Port::snapshot_of(const host::HostNetwork& network, host::GidTable gids) const {
@@ -65,7 +64,7 @@ bool Port::is_own_address(const Gid& address) const {
 int Port::change_descriptor() const { return monitor_ ? monitor_->descriptor() : -1; }
 
 host::GidTable Port::read_gids() const {
-  if (auto devices = host::read_device_tree(tree_)) {
+  if (auto devices = host::read_device_tree(*tree_)) {
     for (const host::TreeDevice& device : *devices) {
       if (device.name == device_.name) return device.gids;
     }
@@ -76,10 +75,14 @@ host::GidTable Port::read_gids() const {
 
 std::vector<PortEvent> Port::refresh() {
   if (!monitor_ || !monitor_->drain()) return {};
+  return look_again();
+}
+
+std::vector<PortEvent> Port::look_again() {
   auto network = host::read_host_network();
   if (!network) return {};
   // Another process may have written the files already, so what counts is what they say now.
-  static_cast<void>(host::update_gids(tree_, *network));
+  static_cast<void>(host::update_gids(tree_->path, *network));
   Snapshot now = snapshot_of(*network, read_gids());
   std::vector<PortEvent> events;
   const std::lock_guard guard(mutex_);
@@ -93,7 +96,7 @@ std::vector<PortEvent> Port::refresh() {
 
 void Port::abandon_in_child() {
   monitor_.reset();
-  hold_.reset();
+  tree_.reset();
 }
 
 }  // namespace uroce::engine

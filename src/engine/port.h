@@ -15,6 +15,7 @@
 
 #include "host/address_monitor.h"
 #include "host/device_files.h"
+#include "host/device_tree.h"
 #include "host/gid_table.h"
 #include "host/interfaces.h"
 #include "uroce/ids.h"
@@ -32,10 +33,11 @@ struct PortFacts {
 
 class Port {
  public:
-  // `tree` may be empty: then nothing ever changes (tests). `own_mtu_bytes` is of a port that is no
-  // interface of the kernel's.
-  Port(std::string tree, host::TreeDevice device, const host::HostNetwork& network,
-       std::uint32_t own_mtu_bytes = 0);
+  // `tree` was held when `device` was read from it, so that no index has moved since; without one
+  // nothing ever changes (tests). `own_mtu_bytes` is of a port that is no interface of the
+  // kernel's.
+  Port(std::optional<host::HeldTree> tree, host::TreeDevice device,
+       const host::HostNetwork& network, std::uint32_t own_mtu_bytes = 0);
 
   [[nodiscard]] const host::TreeDevice& device() const { return device_; }
   [[nodiscard]] PortFacts facts() const;
@@ -59,12 +61,12 @@ class Port {
   };
   [[nodiscard]] Snapshot snapshot_of(const host::HostNetwork& network, host::GidTable gids) const;
   [[nodiscard]] host::GidTable read_gids() const;
+  [[nodiscard]] std::vector<PortEvent> look_again();
 
-  std::string tree_;
+  std::optional<host::HeldTree> tree_;
   host::TreeDevice device_;
   std::uint32_t own_mtu_bytes_ = 0;
   std::optional<host::AddressMonitor> monitor_;
-  std::optional<host::Descriptor> hold_;
   mutable std::mutex mutex_;
   Snapshot snapshot_;
 };

@@ -145,18 +145,20 @@ Result<bool> update_gids(const std::string& tree, const HostNetwork& network) {
   return changed;
 }
 
-Result<std::vector<TreeDevice>> read_device_tree(const std::string& tree) {
+Result<HeldTree> hold_device_tree(const std::string& tree) {
+  Result<Descriptor> hold = lock_file(below(tree, kInUse), LockKind::kShared);
+  if (!hold) return hold.error();
+  return HeldTree{tree, std::move(*hold)};
+}
+
+Result<std::vector<TreeDevice>> read_device_tree(const HeldTree& tree) {
   std::vector<TreeDevice> devices;
-  const std::string classes = below(tree, kDeviceClass);
+  const std::string classes = below(tree.path, kDeviceClass);
   for (const std::string& name : list_directory(classes)) {
     devices.push_back(read_device_files(classes + "/" + name, name));
   }
-  if (devices.empty()) return Error{ENOENT, tree + ": not a device tree of uroce"};
+  if (devices.empty()) return Error{ENOENT, tree.path + ": not a device tree of uroce"};
   return devices;
-}
-
-Result<Descriptor> hold_device_tree(const std::string& tree) {
-  return lock_file(below(tree, kInUse), LockKind::kShared);
 }
 
 }  // namespace uroce::host

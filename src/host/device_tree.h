@@ -40,9 +40,14 @@ namespace uroce::host {
 // For a running program, when addresses or links have changed: whether any file was changed.
 [[nodiscard]] Result<bool> update_gids(const std::string& tree, const HostNetwork& network);
 
-[[nodiscard]] Result<std::vector<TreeDevice>> read_device_tree(const std::string& tree);
-
 // While the descriptor is open, GID indices of the tree do not move. A forked child must close it.
-[[nodiscard]] Result<Descriptor> hold_device_tree(const std::string& tree);
+struct HeldTree {
+  std::string path;
+  Descriptor hold;
+};
+[[nodiscard]] Result<HeldTree> hold_device_tree(const std::string& tree);
+
+// Only of a held tree: between reading and holding the indices could move.
+[[nodiscard]] Result<std::vector<TreeDevice>> read_device_tree(const HeldTree& tree);
 
 }  // namespace uroce::host

@@ -153,7 +153,7 @@ inline EngineParts make_fake_parts(FakeParts& fakes) {
   interface.mtu_bytes = 9'000;
   interface.up = interface.running = true;
   parts.port = std::make_unique<Port>(
-      "", std::move(device),
+      std::nullopt, std::move(device),
       host::HostNetwork{.interfaces = {interface}, .default_route = "test0"});
   return parts;
 }

@@ -39,7 +39,12 @@ class DeviceTree : public testing::Test {
   static std::string text(const std::string& tree, const std::string& name) {
     return read_line(tree + "/sys/class/infiniband/uroce0/" + name);
   }
-  static GidTable gids(const std::string& tree) { return read_device_tree(tree)->front().gids; }
+  static std::vector<TreeDevice> devices(const std::string& tree) {
+    const auto held = hold_device_tree(tree);
+    if (!held) return {};
+    return *read_device_tree(*held);
+  }
+  static GidTable gids(const std::string& tree) { return devices(tree).front().gids; }
 
   HostNetwork network_with(std::vector<const char*> addresses, bool running = true) const {
     HostNetwork network;
@@ -90,13 +95,12 @@ TEST_F(DeviceTree, EveryGidIndexHasItsFiles) {
 }
 
 TEST_F(DeviceTree, ReadsBackAsItWasWritten) {
-  const auto devices = read_device_tree(prepare());
-  ASSERT_TRUE(devices);
-  ASSERT_EQ(devices->size(), 1u);
-  EXPECT_EQ(devices->front().name, "uroce0");
-  EXPECT_EQ(devices->front().netdev, "eth0");
-  EXPECT_EQ(devices->front().node_guid, device_.node_guid);
-  EXPECT_EQ(devices->front().gids, GidTable(device_.gids));
+  const std::vector<TreeDevice> read = devices(prepare());
+  ASSERT_EQ(read.size(), 1u);
+  EXPECT_EQ(read.front().name, "uroce0");
+  EXPECT_EQ(read.front().netdev, "eth0");
+  EXPECT_EQ(read.front().node_guid, device_.node_guid);
+  EXPECT_EQ(read.front().gids, GidTable(device_.gids));
 }
 
 TEST_F(DeviceTree, DevicesAlikeShareATreeAndOthersDoNot) {
@@ -201,11 +205,13 @@ TEST_F(DeviceTree, WhatACrashLeftAsideIsClearedAway) {
   remove_tree(tree);
   ASSERT_TRUE(make_directories(tree + ".new/sys/class/infiniband/stale0", 0700));
   prepare();
-  EXPECT_EQ(read_device_tree(tree)->size(), 1u);
+  EXPECT_EQ(devices(tree).size(), 1u);
 }
 
 TEST_F(DeviceTree, AnythingElseIsNotADeviceTree) {
-  EXPECT_FALSE(read_device_tree(base_.path()));
+  const auto held = hold_device_tree(base_.path());
+  ASSERT_TRUE(held);
+  EXPECT_FALSE(read_device_tree(*held));
   EXPECT_FALSE(hold_device_tree(base_.path() + "/none"));
 }
 

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "engine/port.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+
+#include "host/device_table.h"
+#include "host/runtime_dir.h"
+
+namespace uroce::engine {
+namespace {
+
+// A tree for a device on lo, with an address that lo does not have.
+class PortOnLoopback : public testing::Test {
+ protected:
+  PortOnLoopback() {
+    std::string base = std::filesystem::temp_directory_path() / "uroce-port-XXXXXX";
+    base_ = mkdtemp(base.data());
+    stale_.bytes = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 9, 9, 9};
+    host::Device device{.name = "uroce0", .netdev = "lo", .gids = {stale_}};
+    const auto directory = host::open_runtime_directory({{"UROCE_RUNTIME_DIR", base_}}, 9);
+    tree_ = *host::prepare_device_tree(*directory, {device});
+  }
+  ~PortOnLoopback() override { std::filesystem::remove_all(base_); }
+
+  std::string base_;
+  Gid stale_;
+  std::string tree_;
+};
+
+TEST_F(PortOnLoopback, KnowsWhatHasChangedSinceTheTreeWasPrepared) {
+  const auto network = host::read_host_network();
+  ASSERT_TRUE(network);
+  auto held = host::hold_device_tree(tree_);
+  ASSERT_TRUE(held);
+  auto devices = host::read_device_tree(*held);
+  ASSERT_TRUE(devices);
+  ASSERT_EQ(devices->front().gids.find(stale_), 0u);
+  const Port port(std::move(*held), devices->front(), *network);
+  EXPECT_NE(port.gid(0), stale_);
+  EXPECT_FALSE(port.is_own_address(stale_));
+}
+
+}  // namespace
+}  // namespace uroce::engine
