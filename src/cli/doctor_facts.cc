@@ -18,6 +18,7 @@
 #include "host/ethtool.h"
 #include "host/files.h"
 #include "host/host_identity.h"
+#include "posix/descriptor.h"
 
 namespace uroce::cli {
 namespace {
@@ -59,8 +60,8 @@ LibibverbsFacts look_at_libibverbs() {
 }
 
 void look_at_kernel_rdma(DoctorFacts& facts) {
-  const host::Descriptor netlink(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_RDMA));
-  facts.kernel_has_rdma = static_cast<bool>(netlink);
+  const posix::Descriptor netlink(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_RDMA));
+  facts.kernel_has_rdma = netlink.is_open();
   facts.kernel_devices = host::list_directory("/sys/class/infiniband");
 }
 

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "host/files.h"
+#include "posix/descriptor.h"
 
 namespace uroce::cli {
 namespace {
@@ -47,7 +48,7 @@ class ElfFile {
   }
 
  private:
-  host::Descriptor file_;
+  posix::Descriptor file_;
 };
 
 // Addresses in the dynamic section are of the loaded image.

@@ -30,11 +30,12 @@ void note(const nlmsghdr& header, NetworkChange& change) {
 }  // namespace
 
 Result<AddressMonitor> AddressMonitor::open() {
-  Descriptor descriptor(socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, NETLINK_ROUTE));
+  posix::Descriptor descriptor(
+      socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, NETLINK_ROUTE));
   sockaddr_nl address{};
   address.nl_family = AF_NETLINK;
   address.nl_groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR;
-  if (!descriptor ||
+  if (!descriptor.is_open() ||
       bind(descriptor.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     return system_error("netlink", "changes of addresses cannot be followed");
   }

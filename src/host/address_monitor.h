@@ -25,8 +25,8 @@ class AddressMonitor {
   NetworkChange drain();
 
  private:
-  explicit AddressMonitor(Descriptor socket) : socket_(std::move(socket)) {}
-  Descriptor socket_;
+  explicit AddressMonitor(posix::Descriptor socket) : socket_(std::move(socket)) {}
+  posix::Descriptor socket_;
 };
 
 }  // namespace uroce::host

@@ -82,9 +82,9 @@ Result<Done> make_tree(const std::string& tree, const std::vector<Device>& devic
 }
 
 Result<bool> is_in_use(const std::string& tree) {
-  const Result<Descriptor> lock = try_lock_file(below(tree, kInUse), LockKind::kExclusive);
+  const Result<posix::Descriptor> lock = try_lock_file(below(tree, kInUse), LockKind::kExclusive);
   if (!lock) return lock.error();
-  return !*lock;
+  return !lock->is_open();
 }
 
 Result<Done> refresh_tree(const std::string& tree, const std::vector<Device>& devices) {
@@ -102,7 +102,7 @@ Result<Done> refresh_tree(const std::string& tree, const std::vector<Device>& de
 
 bool exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
 
-Result<Descriptor> lock_trees(const std::string& directory) {
+Result<posix::Descriptor> lock_trees(const std::string& directory) {
   return lock_file(directory + "/trees.lock", LockKind::kExclusive);
 }
 
@@ -125,7 +125,7 @@ Result<bool> update_device(const std::string& tree, const std::string& name,
 
 Result<std::string> prepare_device_tree(const RuntimeDirectory& directory,
                                         const std::vector<Device>& devices) {
-  const Result<Descriptor> lock = lock_trees(directory.network_path);
+  const Result<posix::Descriptor> lock = lock_trees(directory.network_path);
   if (!lock) return lock.error();
   const std::string tree = directory.network_path + tree_name(devices);
   const Result<Done> done = exists(tree) ? refresh_tree(tree, devices) : make_tree(tree, devices);
@@ -134,7 +134,7 @@ Result<std::string> prepare_device_tree(const RuntimeDirectory& directory,
 }
 
 Result<bool> update_gids(const std::string& tree, const HostNetwork& network) {
-  const Result<Descriptor> lock = lock_trees(parent_of(tree));
+  const Result<posix::Descriptor> lock = lock_trees(parent_of(tree));
   if (!lock) return lock.error();
   bool changed = false;
   for (const std::string& name : list_directory(below(tree, kDeviceClass))) {
@@ -146,7 +146,7 @@ Result<bool> update_gids(const std::string& tree, const HostNetwork& network) {
 }
 
 Result<HeldTree> hold_device_tree(const std::string& tree) {
-  Result<Descriptor> hold = lock_file(below(tree, kInUse), LockKind::kShared);
+  Result<posix::Descriptor> hold = lock_file(below(tree, kInUse), LockKind::kShared);
   if (!hold) return hold.error();
   return HeldTree{tree, std::move(*hold)};
 }

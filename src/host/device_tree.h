@@ -43,7 +43,7 @@ namespace uroce::host {
 // While the descriptor is open, GID indices of the tree do not move. A forked child must close it.
 struct HeldTree {
   std::string path;
-  Descriptor hold;
+  posix::Descriptor hold;
 };
 [[nodiscard]] Result<HeldTree> hold_device_tree(const std::string& tree);
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "host/files.h"
+#include "posix/descriptor.h"
 
 namespace uroce::host {
 namespace {
@@ -23,8 +24,8 @@ bool ask(const std::string& interface, void* command) {
   if (interface.size() >= sizeof request.ifr_name) return false;
   std::memcpy(request.ifr_name, interface.data(), interface.size());
   request.ifr_data = static_cast<char*>(command);
-  const Descriptor socket_descriptor(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  return socket_descriptor && ioctl(socket_descriptor.get(), SIOCETHTOOL, &request) == 0;
+  const posix::Descriptor socket_descriptor(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  return socket_descriptor.is_open() && ioctl(socket_descriptor.get(), SIOCETHTOOL, &request) == 0;
 }
 
 // An ethtool command with an array behind it. uint64_t storage, so that it is aligned for any.

@@ -27,11 +27,11 @@ bool write_all(int fd, std::string_view text) {
   return true;
 }
 
-Result<Descriptor> open_and_lock(const std::string& path, int operation) {
-  Descriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!file) return system_error(path, "cannot be opened");
+Result<posix::Descriptor> open_and_lock(const std::string& path, int operation) {
+  posix::Descriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!file.is_open()) return system_error(path, "cannot be opened");
   while (flock(file.get(), operation) != 0) {
-    if (errno == EWOULDBLOCK) return Descriptor{};
+    if (errno == EWOULDBLOCK) return posix::Descriptor{};
     if (errno != EINTR) return system_error(path, "cannot be locked");
   }
   return file;
@@ -41,10 +41,6 @@ int operation_of(LockKind kind) { return kind == LockKind::kShared ? LOCK_SH : L
 
 }  // namespace
 
-Descriptor::~Descriptor() {
-  if (fd_ >= 0) close(fd_);
-}
-
 Error system_error(std::string_view path, std::string_view what) {
   const int code = errno;
   std::string message(path);
@@ -53,8 +49,8 @@ Error system_error(std::string_view path, std::string_view what) {
 }
 
 std::optional<std::string> read_file(const std::string& path) {
-  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file) return std::nullopt;
+  const posix::Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.is_open()) return std::nullopt;
   std::string text;
   std::array<char, 4096> piece;
   for (;;) {
@@ -73,8 +69,10 @@ std::string read_line(const std::string& path) {
 }
 
 Result<Done> write_file(const std::string& path, std::string_view text) {
-  const Descriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kFileMode));
-  if (!file || !write_all(file.get(), text)) return system_error(path, "cannot be written");
+  const posix::Descriptor file(
+      open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kFileMode));
+  if (!file.is_open() || !write_all(file.get(), text))
+    return system_error(path, "cannot be written");
   return Done{};
 }
 
@@ -114,11 +112,11 @@ void remove_tree(const std::string& path) {
   std::filesystem::remove_all(path, ignored);
 }
 
-Result<Descriptor> lock_file(const std::string& path, LockKind kind) {
+Result<posix::Descriptor> lock_file(const std::string& path, LockKind kind) {
   return open_and_lock(path, operation_of(kind));
 }
 
-Result<Descriptor> try_lock_file(const std::string& path, LockKind kind) {
+Result<posix::Descriptor> try_lock_file(const std::string& path, LockKind kind) {
   return open_and_lock(path, operation_of(kind) | LOCK_NB);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Small files and directories: read whole, written whole, replaced so that a reader sees the old
-// or the new text and nothing between; descriptors and flock held by objects.
+// or the new text and nothing between; flock held by objects.
 #pragma once
 
 #include <sys/types.h>
@@ -8,34 +8,16 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <variant>
 #include <vector>
 
 #include "base/result.h"
+#include "posix/descriptor.h"
 
 namespace uroce::host {
 
 // Success without a value: Result<Done>.
 using Done = std::monostate;
-
-class Descriptor {
- public:
-  Descriptor() = default;
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~Descriptor();
-
-  [[nodiscard]] int get() const { return fd_; }
-  explicit operator bool() const { return fd_ >= 0; }
-
- private:
-  int fd_ = -1;
-};
 
 // "path: what: No such file or directory", with errno as it stands.
 [[nodiscard]] Error system_error(std::string_view path, std::string_view what);
@@ -57,8 +39,8 @@ void remove_tree(const std::string& path);
 enum class LockKind { kShared, kExclusive };
 
 // Holds flock on the file, which is made when missing. Closed on exec.
-[[nodiscard]] Result<Descriptor> lock_file(const std::string& path, LockKind kind);
+[[nodiscard]] Result<posix::Descriptor> lock_file(const std::string& path, LockKind kind);
 // An empty descriptor when somebody else holds it.
-[[nodiscard]] Result<Descriptor> try_lock_file(const std::string& path, LockKind kind);
+[[nodiscard]] Result<posix::Descriptor> try_lock_file(const std::string& path, LockKind kind);
 
 }  // namespace uroce::host

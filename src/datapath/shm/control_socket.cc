@@ -55,19 +55,15 @@ Attached read_attached(msghdr& message) {
 
 }  // namespace
 
-void Socket::close() {
-  if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
-}
-
 Result<ControlSocket> ControlSocket::open(const Directory& directory) {
   const std::string path = directory.socket_path(directory.own_slot(), "shm");
   ::unlink(path.c_str());  // the slot is ours, so what lies there is a dead process's
-  Socket socket(make_socket());
+  posix::Descriptor socket(make_socket());
   const sockaddr_un address = address_of(path);
   const int on = 1;
-  if (socket.descriptor() < 0 ||
-      ::setsockopt(socket.descriptor(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0 ||
-      ::bind(socket.descriptor(), generic(address), sizeof address) != 0) {
+  if (!socket.is_open() ||
+      ::setsockopt(socket.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0 ||
+      ::bind(socket.get(), generic(address), sizeof address) != 0) {
     const int code = errno;
     return Error{code, "a socket in " + directory.folder() + ": " + std::strerror(code)};
   }
@@ -84,7 +80,7 @@ std::optional<ControlSocket::Received> ControlSocket::receive() {
     message.msg_iovlen = 1;
     message.msg_control = ancillary.bytes.data();
     message.msg_controllen = ancillary.bytes.size();
-    const ssize_t bytes = ::recvmsg(socket_.descriptor(), &message, MSG_CMSG_CLOEXEC);
+    const ssize_t bytes = ::recvmsg(socket_.get(), &message, MSG_CMSG_CLOEXEC);
     if (bytes < 0) {
       if (errno == EINTR) continue;
       return std::nullopt;
@@ -101,10 +97,10 @@ std::optional<ControlSocket::Received> ControlSocket::receive() {
 }
 
 int PeerSocket::connect(const std::string& path) {
-  Socket socket(make_socket());
-  if (socket.descriptor() < 0) return errno;
+  posix::Descriptor socket(make_socket());
+  if (!socket.is_open()) return errno;
   const sockaddr_un address = address_of(path);
-  if (::connect(socket.descriptor(), generic(address), sizeof address) != 0) return errno;
+  if (::connect(socket.get(), generic(address), sizeof address) != 0) return errno;
   socket_ = std::move(socket);
   return 0;
 }
@@ -123,14 +119,14 @@ int PeerSocket::offer(const RingOffer& offer, int descriptor) const {
   part->cmsg_type = SCM_RIGHTS;
   part->cmsg_len = CMSG_LEN(sizeof(int));
   std::memcpy(CMSG_DATA(part), &descriptor, sizeof(int));
-  while (::sendmsg(socket_.descriptor(), &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
+  while (::sendmsg(socket_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
     if (errno != EINTR) return errno;
   }
   return 0;
 }
 
 void PeerSocket::wake() const {
-  while (::send(socket_.descriptor(), nullptr, 0, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
+  while (::send(socket_.get(), nullptr, 0, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
     if (errno != EINTR) return;
   }
 }

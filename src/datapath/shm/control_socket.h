@@ -15,25 +15,9 @@
 
 #include "base/result.h"
 #include "datapath/directory/directory.h"
+#include "posix/descriptor.h"
 
 namespace uroce::datapath::shm {
-
-class Socket {
- public:
-  Socket() = default;
-  explicit Socket(int descriptor) : descriptor_(descriptor) {}
-  Socket(Socket&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
-  Socket& operator=(Socket&& other) noexcept {
-    std::swap(descriptor_, other.descriptor_);
-    return *this;
-  }
-  ~Socket() { close(); }
-  void close();
-  [[nodiscard]] int descriptor() const { return descriptor_; }
-
- private:
-  int descriptor_ = -1;
-};
 
 // "This is the ring from me to you."
 struct RingOffer {
@@ -57,12 +41,12 @@ class ControlSocket {
   };
   // The next offer; wake-ups and what makes no sense are swallowed. Nothing: the socket is empty.
   [[nodiscard]] std::optional<Received> receive();
-  [[nodiscard]] int descriptor() const { return socket_.descriptor(); }
+  [[nodiscard]] int descriptor() const { return socket_.get(); }
   void close() { socket_.close(); }
 
  private:
-  explicit ControlSocket(Socket socket) : socket_(std::move(socket)) {}
-  Socket socket_;
+  explicit ControlSocket(posix::Descriptor socket) : socket_(std::move(socket)) {}
+  posix::Descriptor socket_;
 };
 
 // The way to somebody else's.
@@ -78,7 +62,7 @@ class PeerSocket {
   void close() { socket_.close(); }
 
  private:
-  Socket socket_;
+  posix::Descriptor socket_;
 };
 
 }  // namespace uroce::datapath::shm

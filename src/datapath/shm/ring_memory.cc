@@ -35,22 +35,18 @@ bool is_sealed_and_whole(int descriptor, std::uint32_t data_bytes) {
 // Not through munmap(): programs hook that and come back with ibv_dereg_mr, while we hold the
 // engine's lock.
 RingMemory::~RingMemory() {
-  close_descriptor();
   if (mapped_ != nullptr) ::syscall(SYS_munmap, mapped_, file_bytes(data_bytes_));
-}
-
-void RingMemory::close_descriptor() {
-  if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
 }
 
 Result<RingMemory> RingMemory::make(std::uint32_t data_bytes) {
   RingMemory memory;
   memory.data_bytes_ = data_bytes;
-  memory.descriptor_ = ::memfd_create("uroce-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  if (memory.descriptor_ < 0) return ring_error("making", data_bytes, errno);
+  memory.descriptor_ =
+      posix::Descriptor(::memfd_create("uroce-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!memory.descriptor_.is_open()) return ring_error("making", data_bytes, errno);
   const auto bytes = static_cast<off_t>(file_bytes(data_bytes));
-  if (::fallocate(memory.descriptor_, 0, 0, bytes) != 0 ||
-      ::fcntl(memory.descriptor_, F_ADD_SEALS, kSeals) != 0) {
+  if (::fallocate(memory.descriptor(), 0, 0, bytes) != 0 ||
+      ::fcntl(memory.descriptor(), F_ADD_SEALS, kSeals) != 0) {
     return ring_error("allocating", data_bytes, errno);
   }
   if (!memory.map()) return ring_error("mapping", data_bytes, errno);
@@ -60,7 +56,7 @@ Result<RingMemory> RingMemory::make(std::uint32_t data_bytes) {
 Result<RingMemory> RingMemory::adopt(int descriptor, std::uint32_t data_bytes) {
   RingMemory memory;
   memory.data_bytes_ = data_bytes;
-  memory.descriptor_ = descriptor;
+  memory.descriptor_ = posix::Descriptor(descriptor);
   if (!is_sealed_and_whole(descriptor, data_bytes)) {
     return ring_error("checking", data_bytes, EBADF);
   }
@@ -71,7 +67,7 @@ Result<RingMemory> RingMemory::adopt(int descriptor, std::uint32_t data_bytes) {
 
 bool RingMemory::map() {
   void* mapped = ::mmap(nullptr, file_bytes(data_bytes_), PROT_READ | PROT_WRITE,
-                        MAP_SHARED | MAP_POPULATE, descriptor_, 0);
+                        MAP_SHARED | MAP_POPULATE, descriptor(), 0);
   if (mapped == MAP_FAILED) return false;
   mapped_ = mapped;
   return true;

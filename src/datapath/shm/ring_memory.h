@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "datapath/shm/record.h"
+#include "posix/descriptor.h"
 
 namespace uroce::datapath::shm {
 
@@ -31,9 +32,9 @@ class RingMemory {
   [[nodiscard]] RingControl& control() const { return *static_cast<RingControl*>(mapped_); }
   [[nodiscard]] std::byte* data() const { return static_cast<std::byte*>(mapped_) + kControlBytes; }
   [[nodiscard]] std::uint32_t data_bytes() const { return data_bytes_; }
-  [[nodiscard]] int descriptor() const { return descriptor_; }
+  [[nodiscard]] int descriptor() const { return descriptor_.get(); }
   // The mapping stays.
-  void close_descriptor();
+  void close_descriptor() { descriptor_.close(); }
 
  private:
   void swap(RingMemory& other) {
@@ -45,7 +46,7 @@ class RingMemory {
 
   void* mapped_ = nullptr;
   std::uint32_t data_bytes_ = 0;
-  int descriptor_ = -1;
+  posix::Descriptor descriptor_;
 };
 
 }  // namespace uroce::datapath::shm

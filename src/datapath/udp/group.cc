@@ -57,7 +57,7 @@ Result<std::unique_ptr<Group>> Group::open(Directory& directory, std::uint16_t p
   if (!file) return file.error();
   std::unique_ptr<Group> group(new Group(directory, std::move(*file), port));
   group->control_socket_ =
-      Descriptor(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+      posix::Descriptor(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   return group;
 }
 

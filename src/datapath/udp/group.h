@@ -23,10 +23,10 @@
 #include "base/result.h"
 #include "datapath/directory/directory.h"
 #include "datapath/udp/control.h"
-#include "datapath/udp/descriptor.h"
 #include "datapath/udp/group_file.h"
 #include "datapath/udp/sockets.h"
 #include "datapath/udp/steering.h"
+#include "posix/descriptor.h"
 #include "uroce/packet.h"
 #include "uroce/time.h"
 
@@ -97,7 +97,7 @@ class Group {
   std::unique_ptr<GroupFile> file_;
   std::uint16_t port_;
   int receive_socket_ = -1;
-  Descriptor control_socket_;
+  posix::Descriptor control_socket_;
   std::uint64_t seen_epoch_ = 0;
   std::uint32_t seen_doubt_ = 0;
   bool suspects_ = false;

@@ -22,7 +22,8 @@ Error failure(const std::string& path, int error) {
 
 Result<std::unique_ptr<GroupFile>> GroupFile::open(const std::string& folder, std::uint16_t port) {
   const std::string path = folder + "/udp-" + std::to_string(port);
-  Descriptor descriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  posix::Descriptor descriptor(
+      ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!descriptor.is_open()) return failure(path, errno);
   // Really allocated: a full file system is an error here and not a SIGBUS later.
   if (const int error = posix_fallocate(descriptor.get(), 0, sizeof(Table)); error != 0) {

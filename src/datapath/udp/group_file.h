@@ -20,7 +20,7 @@
 
 #include "base/result.h"
 #include "datapath/udp/control.h"
-#include "datapath/udp/descriptor.h"
+#include "posix/descriptor.h"
 
 namespace uroce::datapath::udp {
 
@@ -67,12 +67,12 @@ class GroupFile {
     std::array<List, 2> lists;
   };
 
-  GroupFile(Descriptor descriptor, Table* table)
+  GroupFile(posix::Descriptor descriptor, Table* table)
       : descriptor_(std::move(descriptor)), table_(table) {}
   void choose_secret();
   [[nodiscard]] std::uint64_t list_version() const;
 
-  Descriptor descriptor_;
+  posix::Descriptor descriptor_;
   Table* table_;
 };
 

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "datapath/udp/descriptor.h"
+#include "posix/descriptor.h"
 
 namespace uroce::datapath::udp {
 namespace {
@@ -81,7 +81,7 @@ bool cuts_by_itself(EthtoolRequest& ethtool) {
 }  // namespace
 
 bool kernel_cuts_trains(const std::string& interface) {
-  const Descriptor socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  const posix::Descriptor socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (is_loopback(socket.get(), interface)) return true;
   EthtoolRequest ethtool(socket.get(), interface);
   ethtool_drvinfo driver{};

@@ -82,7 +82,7 @@ void write_ipv6_control(Route& route, const Path& path, unsigned interface_index
 // Asks the kernel's routing table by connecting a socket that sends nothing.
 int check_reachable(const Route& route) {
   const sa_family_t family = route.destination.ss_family;
-  const Descriptor socket(::socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  const posix::Descriptor socket(::socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!socket.is_open()) return errno;
   const auto* to = reinterpret_cast<const sockaddr*>(&route.destination);
   if (connect(socket.get(), to, route.destination_bytes) == 0) return 0;

@@ -90,10 +90,10 @@ bool sends_segments(int fd, const sockaddr_in& to, int count) {
 Result<ReceiveSocket> open_receive_socket(const UdpOptions& options) {
   ReceiveSocket result;
   constexpr int kType = SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK;
-  result.descriptor = Descriptor(socket(AF_INET6, kType, 0));
+  result.descriptor = posix::Descriptor(socket(AF_INET6, kType, 0));
   if (!result.descriptor.is_open()) {
     result.family = AF_INET;
-    result.descriptor = Descriptor(socket(AF_INET, kType, 0));
+    result.descriptor = posix::Descriptor(socket(AF_INET, kType, 0));
   }
   const int fd = result.descriptor.get();
   if (fd < 0) return failure("open a UDP socket");
@@ -115,7 +115,8 @@ Result<ReceiveSocket> open_receive_socket(const UdpOptions& options) {
 
 Result<SendingSocket> open_sending_socket(sa_family_t family) {
   SendingSocket result;
-  result.descriptor = Descriptor(socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  result.descriptor =
+      posix::Descriptor(socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const int fd = result.descriptor.get();
   if (fd < 0) return failure("open a UDP socket");
   const bool whole = family == AF_INET
@@ -130,8 +131,8 @@ Result<SendingSocket> open_sending_socket(sa_family_t family) {
 }
 
 std::size_t probe_segments_max() {
-  const Descriptor target(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  const Descriptor sender(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  const posix::Descriptor target(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  const posix::Descriptor sender(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!set_option(sender.get(), SOL_UDP, UDP_SEGMENT, 8)) return 1;
   sockaddr_in address{};
   address.sin_family = AF_INET;

@@ -13,21 +13,21 @@
 #include <cstdint>
 
 #include "base/result.h"
-#include "datapath/udp/descriptor.h"
 #include "datapath/udp/options.h"
+#include "posix/descriptor.h"
 
 namespace uroce::datapath::udp {
 
 // Bound, non-blocking, of AF_INET6 and dual-stack; of AF_INET on a host without IPv6.
 struct ReceiveSocket {
-  Descriptor descriptor;
+  posix::Descriptor descriptor;
   sa_family_t family = AF_INET6;
   bool coalesces = false;  // UDP_GRO
 };
 [[nodiscard]] Result<ReceiveSocket> open_receive_socket(const UdpOptions& options);
 
 struct SendingSocket {
-  Descriptor descriptor;
+  posix::Descriptor descriptor;
   std::uint16_t port = 0;
 };
 [[nodiscard]] Result<SendingSocket> open_sending_socket(sa_family_t family);

@@ -10,6 +10,7 @@
 
 #include "cli/port_holders.h"
 #include "host/files.h"
+#include "posix/descriptor.h"
 #include "unit/host/support.h"
 
 namespace uroce::cli {
@@ -234,7 +235,7 @@ TEST(PortHolders, TheTableOfTheKernelIsUnderstood) {
 }
 
 TEST(PortHolders, FindsThisProcess) {
-  const host::Descriptor udp(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  const posix::Descriptor udp(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -250,7 +251,7 @@ TEST(PortHolders, FindsThisProcess) {
 }
 
 TEST(DoctorFacts, CanBeGatheredHere) {
-  const host::test::TemporaryDirectory base;
+  const host::test::TemporaryFolder base;
   ASSERT_EQ(setenv("UROCE_RUNTIME_DIR", (base.path() + "/run").c_str(), 1), 0);
   Arguments arguments;
   arguments.flags = {{"netdev", "lo", "--netdev lo"}};

@@ -61,7 +61,7 @@ TEST_F(RunEnvironment, ASanitizersRuntimeComesFirst) {
 }
 
 TEST(Installation, IsFoundInABuildTreeAndBelowAPrefix) {
-  const host::test::TemporaryDirectory base;
+  const host::test::TemporaryFolder base;
   const std::string build = base.path() + "/build", prefix = base.path() + "/usr";
   ASSERT_TRUE(host::make_directories(build + "/lib", 0755));
   ASSERT_TRUE(host::write_file(build + "/lib/liburoce-rdmav34.so", ""));
@@ -89,7 +89,7 @@ class Program : public testing::Test {
     EXPECT_EQ(chmod(path.c_str(), mode), 0);
     return examine_program("tool", {{"PATH", "/nonexistent:" + base_.path()}});
   }
-  host::test::TemporaryDirectory base_;
+  host::test::TemporaryFolder base_;
 };
 
 TEST_F(Program, IsLookedUpInPath) {
@@ -130,7 +130,7 @@ TEST(Elf, SanitizerRuntimesAreRecognised) {
 
 // Whatever stands in the file: no crash, and nothing believed that is not in it.
 TEST(Elf, TornFilesAreReadAsFarAsTheyGo) {
-  const host::test::TemporaryDirectory base;
+  const host::test::TemporaryFolder base;
   const std::string whole = host::read_file("/proc/self/exe").value_or("").substr(0, 4096);
   const std::string path = base.path() + "/torn";
   for (std::size_t size = 0; size < whole.size(); size += 7) {

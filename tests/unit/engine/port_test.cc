@@ -2,12 +2,10 @@
 #include "engine/port.h"
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
-
-#include <filesystem>
 
 #include "host/device_table.h"
 #include "host/runtime_dir.h"
+#include "support/temporary_folder.h"
 
 namespace uroce::engine {
 namespace {
@@ -16,16 +14,13 @@ namespace {
 class PortOnLoopback : public testing::Test {
  protected:
   PortOnLoopback() {
-    std::string base = std::filesystem::temp_directory_path() / "uroce-port-XXXXXX";
-    base_ = mkdtemp(base.data());
     stale_.bytes = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 9, 9, 9};
     host::Device device{.name = "uroce0", .netdev = "lo", .gids = {stale_}};
-    const auto directory = host::open_runtime_directory({{"UROCE_RUNTIME_DIR", base_}}, 9);
+    const auto directory = host::open_runtime_directory({{"UROCE_RUNTIME_DIR", base_.path()}}, 9);
     tree_ = *host::prepare_device_tree(*directory, {device});
   }
-  ~PortOnLoopback() override { std::filesystem::remove_all(base_); }
 
-  std::string base_;
+  test::TemporaryFolder base_;
   Gid stale_;
   std::string tree_;
 };

@@ -15,7 +15,7 @@ using testing::HasSubstr;
 using testing::StartsWith;
 
 std::vector<Assignment> in_file(const std::string& text) {
-  const test::TemporaryDirectory directory;
+  const test::TemporaryFolder directory;
   const std::string path = directory.path() + "/uroce.toml";
   EXPECT_TRUE(write_file(path, text));
   auto result = read_config_file(path);
@@ -24,7 +24,7 @@ std::vector<Assignment> in_file(const std::string& text) {
 }
 
 std::string error_in_file(const std::string& text) {
-  const test::TemporaryDirectory directory;
+  const test::TemporaryFolder directory;
   const std::string path = directory.path() + "/uroce.toml";
   EXPECT_TRUE(write_file(path, text));
   const auto assignments = read_config_file(path);
@@ -152,7 +152,7 @@ TEST(ConfigFile, AMissingFileSaysSo) {
 }
 
 TEST(ConfigFile, TheVariableWinsOverTheUsersFileOverTheSystems) {
-  const test::TemporaryDirectory directory;
+  const test::TemporaryFolder directory;
   ASSERT_TRUE(make_directories(directory.path() + "/uroce", 0700));
   const std::string own = directory.path() + "/uroce/uroce.toml";
   Environment environment = {{"XDG_CONFIG_HOME", directory.path()}};

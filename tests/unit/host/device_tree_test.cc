@@ -58,7 +58,7 @@ class DeviceTree : public testing::Test {
     return network;
   }
 
-  test::TemporaryDirectory base_;
+  test::TemporaryFolder base_;
   RuntimeDirectory directory_;
   Device device_;
 };

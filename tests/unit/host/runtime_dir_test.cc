@@ -20,7 +20,7 @@ mode_t mode_of(const std::string& path) {
 }
 
 TEST(RuntimeDirectory, IsBelowXdgRuntimeDirAndPrivate) {
-  const test::TemporaryDirectory base;
+  const test::TemporaryFolder base;
   const auto directory = open_runtime_directory({{"XDG_RUNTIME_DIR", base.path()}}, 77);
   ASSERT_TRUE(directory) << directory.error().message;
   EXPECT_EQ(directory->path, base.path() + "/uroce");
@@ -30,7 +30,7 @@ TEST(RuntimeDirectory, IsBelowXdgRuntimeDirAndPrivate) {
 }
 
 TEST(RuntimeDirectory, OurOwnVariableWins) {
-  const test::TemporaryDirectory base;
+  const test::TemporaryFolder base;
   const std::string own = base.path() + "/mine";
   const auto directory =
       open_runtime_directory({{"XDG_RUNTIME_DIR", base.path()}, {"UROCE_RUNTIME_DIR", own}}, 1);
@@ -46,7 +46,7 @@ TEST(RuntimeDirectory, ABaseThatIsMissingIsPassedOver) {
 }
 
 TEST(RuntimeDirectory, ASymbolicLinkIsRefused) {
-  const test::TemporaryDirectory base;
+  const test::TemporaryFolder base;
   ASSERT_EQ(symlink("/tmp", (base.path() + "/uroce").c_str()), 0);
   const auto directory = open_runtime_directory({{"XDG_RUNTIME_DIR", base.path()}}, 1);
   ASSERT_FALSE(directory);
@@ -55,7 +55,7 @@ TEST(RuntimeDirectory, ASymbolicLinkIsRefused) {
 
 TEST(RuntimeDirectory, AnotherUsersIsRefused) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root to give a directory away";
-  const test::TemporaryDirectory base;
+  const test::TemporaryFolder base;
   const std::string path = base.path() + "/uroce";
   ASSERT_TRUE(make_directories(path, 0777));
   ASSERT_EQ(chown(path.c_str(), 12345, 12345), 0);
@@ -66,7 +66,7 @@ TEST(RuntimeDirectory, AnotherUsersIsRefused) {
 
 TEST(RuntimeDirectory, SudosCallersBaseIsPassedOver) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root to give a directory away";
-  const test::TemporaryDirectory base;
+  const test::TemporaryFolder base;
   ASSERT_EQ(chown(base.path().c_str(), 12345, 12345), 0);
   const auto directory = open_runtime_directory({{"XDG_RUNTIME_DIR", base.path()}}, 1);
   ASSERT_TRUE(directory) << directory.error().message;
@@ -75,7 +75,7 @@ TEST(RuntimeDirectory, SudosCallersBaseIsPassedOver) {
 }
 
 TEST(RuntimeDirectory, OneOpenToOthersIsClosed) {
-  const test::TemporaryDirectory base;
+  const test::TemporaryFolder base;
   const std::string path = base.path() + "/uroce";
   ASSERT_EQ(mkdir(path.c_str(), 0755), 0);
   ASSERT_TRUE(open_runtime_directory({{"XDG_RUNTIME_DIR", base.path()}}, 1));
@@ -83,7 +83,7 @@ TEST(RuntimeDirectory, OneOpenToOthersIsClosed) {
 }
 
 TEST(RuntimeDirectory, AFileInTheWaySaysSo) {
-  const test::TemporaryDirectory base;
+  const test::TemporaryFolder base;
   ASSERT_TRUE(write_file(base.path() + "/uroce", ""));
   const auto directory = open_runtime_directory({{"XDG_RUNTIME_DIR", base.path()}}, 1);
   ASSERT_FALSE(directory);

@@ -4,21 +4,9 @@
 #include <sched.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <thread>
 
 namespace uroce::host::test {
-
-TemporaryDirectory::TemporaryDirectory() {
-  std::string name = std::filesystem::temp_directory_path() / "uroce-test-XXXXXX";
-  if (mkdtemp(name.data()) == nullptr) std::abort();
-  path_ = name;
-}
-
-TemporaryDirectory::~TemporaryDirectory() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
 
 bool in_new_network(const std::function<void()>& body) {
   bool made = false;

@@ -1,26 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// A directory that is gone after the test, and a network namespace that is gone with its thread.
+// A network namespace that is gone with its thread, and addresses as text.
 #pragma once
 
 #include <functional>
 #include <string>
 
 #include "host/addresses.h"
+#include "support/temporary_folder.h"
 
 namespace uroce::host::test {
 
-class TemporaryDirectory {
- public:
-  TemporaryDirectory();
-  ~TemporaryDirectory();
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-
-  [[nodiscard]] const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
+using uroce::test::TemporaryFolder;
 
 inline Gid gid(const char* address) { return parse_address(address).value(); }
 

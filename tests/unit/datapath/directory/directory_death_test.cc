@@ -7,10 +7,14 @@
 
 #include "datapath/directory/directory.h"
 #include "datapath/directory/process_state.h"
-#include "unit/datapath/directory/temporary_folder.h"
+#include "support/child.h"
+#include "support/temporary_folder.h"
 
 namespace uroce::datapath {
 namespace {
+
+using test::Child;
+using test::TemporaryFolder;
 
 struct DirectoryDeath : testing::Test {
   TemporaryFolder folder;

@@ -9,10 +9,12 @@
 #include <set>
 #include <thread>
 
-#include "unit/datapath/directory/temporary_folder.h"
+#include "support/temporary_folder.h"
 
 namespace uroce::datapath {
 namespace {
+
+using test::TemporaryFolder;
 
 struct DirectoryTest : testing::Test {
   TemporaryFolder folder;

@@ -7,11 +7,13 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include "unit/datapath/directory/temporary_folder.h"
+#include "support/temporary_folder.h"
 #include "unit/datapath/shm/shm_end.h"
 
 namespace uroce::datapath {
 namespace {
+
+using test::TemporaryFolder;
 
 using testing::ElementsAre;
 using testing::IsEmpty;

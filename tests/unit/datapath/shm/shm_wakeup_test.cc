@@ -7,11 +7,15 @@
 
 #include <thread>
 
-#include "unit/datapath/directory/temporary_folder.h"
+#include "support/child.h"
+#include "support/temporary_folder.h"
 #include "unit/datapath/shm/shm_end.h"
 
 namespace uroce::datapath {
 namespace {
+
+using test::Child;
+using test::TemporaryFolder;
 
 using testing::ElementsAre;
 

@@ -64,7 +64,7 @@ class Capture {
   }
 
  private:
-  udp::Descriptor descriptor_;
+  posix::Descriptor descriptor_;
 };
 
 Gid gid_of(const char* ipv6) {

@@ -9,37 +9,20 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "datapath/directory/directory.h"
 #include "datapath/udp/udp_datapath.h"
+#include "support/temporary_folder.h"
 #include "wire/build.h"
 #include "wire/network.h"
 #include "wire/parse.h"
 
 namespace uroce::datapath::test {
 
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string pattern = std::filesystem::temp_directory_path() / "uroce-udp-XXXXXX";
-    path_ = mkdtemp(pattern.data());
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  [[nodiscard]] const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
+using uroce::test::TemporaryFolder;
 
 // A port of this test program's own, also for its children, so that tests may run beside each other
 // and beside real users.

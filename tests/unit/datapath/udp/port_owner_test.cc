@@ -32,7 +32,7 @@ class Holder {
   [[nodiscard]] std::uint16_t port() const { return port_; }
 
  private:
-  udp::Descriptor descriptor_;
+  posix::Descriptor descriptor_;
   std::uint16_t port_ = 0;
 };
 

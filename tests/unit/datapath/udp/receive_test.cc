@@ -55,7 +55,7 @@ class Stranger {
   }
 
  private:
-  udp::Descriptor descriptor_;
+  posix::Descriptor descriptor_;
   std::uint16_t port_ = 0;
 };
 

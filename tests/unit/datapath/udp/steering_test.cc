@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "datapath/udp/control.h"
-#include "datapath/udp/descriptor.h"
+#include "posix/descriptor.h"
 
 namespace uroce::datapath::udp {
 namespace {
@@ -120,7 +120,7 @@ TEST(Steering, ControlDatagramsNameTheirMember) {
 TEST(Steering, TheKernelTakesEvenTheLongestProgram) {
   std::vector<OwnedBlock> blocks;
   for (unsigned i = 0; i < 5'000; ++i) blocks.push_back({static_cast<std::uint16_t>(i * 3), 1});
-  const Descriptor socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  const posix::Descriptor socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   const int on = 1;
   ASSERT_EQ(setsockopt(socket.get(), SOL_SOCKET, SO_REUSEPORT, &on, sizeof on), 0);
   EXPECT_EQ(attach_steering_program(socket.get(), blocks), 0);

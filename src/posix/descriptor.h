@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Owns one file descriptor and closes it.
+// Owns one file descriptor and closes it. Closing does not change errno's meaning for whoever
+// reports the failure of another call: it is left as it was.
 #pragma once
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <utility>
 
-namespace uroce::datapath::udp {
+namespace uroce::posix {
 
 class Descriptor {
  public:
@@ -22,11 +24,14 @@ class Descriptor {
   [[nodiscard]] int get() const { return fd_; }
   [[nodiscard]] bool is_open() const { return fd_ >= 0; }
   void close() {
-    if (fd_ >= 0) ::close(std::exchange(fd_, -1));
+    if (fd_ < 0) return;
+    const int saved_errno = errno;
+    ::close(std::exchange(fd_, -1));
+    errno = saved_errno;
   }
 
  private:
   int fd_ = -1;
 };
 
-}  // namespace uroce::datapath::udp
+}  // namespace uroce::posix

@@ -1,36 +1,18 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// A runtime folder that goes away with the test, and children that can be ordered about.
+// Children that can be ordered about, for what only another process can show.
 #pragma once
 
 #include <fcntl.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
-#include <filesystem>
+#include <cstdint>
+#include <cstdlib>
 #include <functional>
-#include <string>
 #include <utility>
 
-namespace uroce::datapath {
-
-class TemporaryFolder {
- public:
-  TemporaryFolder() : path_((std::filesystem::temp_directory_path() / "uroce-XXXXXX").string()) {
-    if (::mkdtemp(path_.data()) == nullptr) std::abort();
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  [[nodiscard]] const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
+namespace uroce::test {
 
 // A forked process that runs `body` and then exits without destructors. Talks over pipes: it says a
 // word, the test tells it a word; each waits for the other, so no test sleeps. Killed at the end.
@@ -90,4 +72,4 @@ class Child {
   int read_ = -1, write_ = -1;
 };
 
-}  // namespace uroce::datapath
+}  // namespace uroce::test
