@@ -36,19 +36,21 @@ Result<Done> make_private(const std::string& path) {
                           "; remove it, or set UROCE_RUNTIME_DIR"};
 }
 
-bool is_usable_base(std::string_view path) {
+bool is_usable_base(const std::string& path) {
   struct stat status {};
-  const std::string copy(path);
-  return path.starts_with('/') && stat(copy.c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
-         status.st_uid == geteuid() && access(copy.c_str(), W_OK | X_OK) == 0;
+  return path.starts_with('/') && stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
+         status.st_uid == geteuid() && access(path.c_str(), W_OK | X_OK) == 0;
 }
 
 std::string choose_path(const Environment& environment) {
   const std::string_view named = variable(environment, "UROCE_RUNTIME_DIR");
   if (!named.empty()) return std::string(named);
-  const std::string_view base = variable(environment, "XDG_RUNTIME_DIR");
-  if (is_usable_base(base)) return std::string(base).append("/uroce");
-  return "/tmp/uroce-" + std::to_string(geteuid());
+  const std::string user = std::to_string(geteuid());
+  for (const std::string& base :
+       {std::string(variable(environment, "XDG_RUNTIME_DIR")), "/run/user/" + user}) {
+    if (is_usable_base(base)) return base + "/uroce";
+  }
+  return "/tmp/uroce-" + user;
 }
 
 }  // namespace

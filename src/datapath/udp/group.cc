@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "datapath/directory/table.h"
+#include "datapath/udp/group_sign.h"
 #include "wire/bth.h"
 #include "wire/bytes.h"
 
@@ -76,7 +77,7 @@ Result<ReceiveSocket> Group::enter(const UdpOptions& options) {
     return Error{EBUSY, "cannot join the processes on UDP port " + std::to_string(port_) +
                             ": one of them was stopped while it changed their list; let it go on"};
   }
-  Result<ReceiveSocket> socket = open_receive_socket(options);
+  Result<ReceiveSocket> socket = bind_socket(options);
   if (socket) {
     receive_socket_ = socket->descriptor.get();
     std::vector<Member> members = file_->members();
@@ -89,6 +90,13 @@ Result<ReceiveSocket> Group::enter(const UdpOptions& options) {
   }
   file_->unlock();
   return socket;
+}
+
+Result<ReceiveSocket> Group::bind_socket(const UdpOptions& options) {
+  Result<posix::Descriptor> sign = put_up_sign(directory_, port_);
+  if (!sign) return sign.error();
+  sign_ = std::move(*sign);
+  return open_receive_socket(options);
 }
 
 std::vector<Member> Group::members_without_us() const {
@@ -248,6 +256,7 @@ void Group::correct_own_index() {
 
 void Group::abandon_in_child() {
   control_socket_.close();
+  sign_.close();
   file_->abandon_in_child();
 }
 

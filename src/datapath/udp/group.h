@@ -80,6 +80,7 @@ class Group {
   Group(Directory& directory, std::unique_ptr<GroupFile> file, std::uint16_t port)
       : directory_(directory), file_(std::move(file)), port_(port) {}
 
+  Result<ReceiveSocket> bind_socket(const UdpOptions& options);
   [[nodiscard]] Member own() const;
   bool lock();
   [[nodiscard]] std::vector<Member> members_without_us() const;
@@ -98,6 +99,7 @@ class Group {
   std::uint16_t port_;
   int receive_socket_ = -1;
   posix::Descriptor control_socket_;
+  posix::Descriptor sign_;  // group_sign.h
   std::uint64_t seen_epoch_ = 0;
   std::uint32_t seen_doubt_ = 0;
   bool suspects_ = false;

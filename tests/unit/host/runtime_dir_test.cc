@@ -2,8 +2,13 @@
 #include "host/runtime_dir.h"
 
 #include <gmock/gmock.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <functional>
+#include <thread>
 
 #include "host/files.h"
 #include "unit/host/support.h"
@@ -38,11 +43,43 @@ TEST(RuntimeDirectory, OurOwnVariableWins) {
   EXPECT_EQ(directory->path, own);
 }
 
+// With /run and /tmp of its own, for as long as `body` runs. False without the right to that.
+bool with_own_run_and_tmp(const std::function<void()>& body) {
+  bool made = false;
+  std::thread([&] {
+    made = unshare(CLONE_NEWNS) == 0 &&
+           mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+           mount("none", "/run", "tmpfs", 0, nullptr) == 0 &&
+           mount("none", "/tmp", "tmpfs", 0, nullptr) == 0;
+    if (made) body();
+  }).join();
+  return made;
+}
+
+std::string path_with(const char* xdg_runtime_dir) {
+  const auto directory = open_runtime_directory({{"XDG_RUNTIME_DIR", xdg_runtime_dir}}, 2);
+  return directory ? directory->path : directory.error().message;
+}
+
 TEST(RuntimeDirectory, ABaseThatIsMissingIsPassedOver) {
-  const auto directory = open_runtime_directory({{"XDG_RUNTIME_DIR", "/nonexistent"}}, 2);
-  ASSERT_TRUE(directory) << directory.error().message;
-  EXPECT_EQ(directory->path, "/tmp/uroce-" + std::to_string(geteuid()));
-  rmdir(directory->network_path.c_str());
+  const bool tried = with_own_run_and_tmp([] {
+    const std::string fallback = "/tmp/uroce-" + std::to_string(geteuid());
+    EXPECT_EQ(path_with("/nonexistent"), fallback);
+    EXPECT_EQ(path_with(""), fallback);
+  });
+  if (!tried) GTEST_SKIP() << "needs the right to mount a tmpfs in a namespace of its own";
+}
+
+// As XDG_RUNTIME_DIR says in the same user's other programs.
+TEST(RuntimeDirectory, OfTheUsersLoginIsUsedAlsoWhereTheVariableIsMissing) {
+  const bool tried = with_own_run_and_tmp([] {
+    const std::string base = "/run/user/" + std::to_string(geteuid());
+    ASSERT_TRUE(make_directories(base, 0700));
+    EXPECT_EQ(path_with(""), base + "/uroce");
+    EXPECT_EQ(path_with(base.c_str()), base + "/uroce");
+    EXPECT_EQ(path_with("/nonexistent"), base + "/uroce");
+  });
+  if (!tried) GTEST_SKIP() << "needs the right to mount a tmpfs in a namespace of its own";
 }
 
 TEST(RuntimeDirectory, ASymbolicLinkIsRefused) {
@@ -70,7 +107,7 @@ TEST(RuntimeDirectory, SudosCallersBaseIsPassedOver) {
   ASSERT_EQ(chown(base.path().c_str(), 12345, 12345), 0);
   const auto directory = open_runtime_directory({{"XDG_RUNTIME_DIR", base.path()}}, 1);
   ASSERT_TRUE(directory) << directory.error().message;
-  EXPECT_EQ(directory->path, "/tmp/uroce-0");
+  EXPECT_NE(directory->path, base.path() + "/uroce");
   rmdir(directory->network_path.c_str());
 }
 
