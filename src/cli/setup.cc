@@ -3,6 +3,7 @@
 
 #include "host/config_file.h"
 #include "host/host_identity.h"
+#include "host/unused_trees.h"
 
 namespace uroce::cli {
 namespace {
@@ -55,6 +56,7 @@ Result<PreparedTree> prepare_tree(const Setup& setup, const host::Environment& e
   if (!directory) return directory.error();
   Result<std::string> tree = host::prepare_device_tree(*directory, setup.devices);
   if (!tree) return tree.error();
+  host::remove_unused_trees(*directory);
   return PreparedTree{*directory, *tree};
 }
 

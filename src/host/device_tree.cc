@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "host/device_tree.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -60,7 +61,7 @@ Result<Done> write_tree(const std::string& tree, const std::vector<Device>& devi
   }
   const std::string verbs_abi = below(tree, kVerbsClass, "abi_version");
   if (Result<Done> r = write_file(verbs_abi, kVerbsAbi); !r) return r;
-  if (Result<Done> r = write_file(below(tree, kInUse), ""); !r) return r;
+  if (Result<Done> r = write_file(in_use_file(tree), ""); !r) return r;
   for (std::size_t i = 0; i < devices.size(); ++i) {
     if (Result<Done> r = write_uverbs(tree, devices[i], i); !r) return r;
     const std::string path = below(tree, kDeviceClass, devices[i].name);
@@ -82,7 +83,7 @@ Result<Done> make_tree(const std::string& tree, const std::vector<Device>& devic
 }
 
 Result<bool> is_in_use(const std::string& tree) {
-  const Result<posix::Descriptor> lock = try_lock_file(below(tree, kInUse), LockKind::kExclusive);
+  const Result<posix::Descriptor> lock = try_lock_file(in_use_file(tree), LockKind::kExclusive);
   if (!lock) return lock.error();
   return !lock->is_open();
 }
@@ -90,6 +91,9 @@ Result<bool> is_in_use(const std::string& tree) {
 Result<Done> refresh_tree(const std::string& tree, const std::vector<Device>& devices) {
   const Result<bool> in_use = is_in_use(tree);
   if (!in_use) return in_use.error();
+  if (utimensat(AT_FDCWD, in_use_file(tree).c_str(), nullptr, 0) != 0) {
+    return system_error(tree, "cannot be changed");
+  }
   for (const Device& device : devices) {
     const std::string path = below(tree, kDeviceClass, device.name);
     GidTable gids = *in_use ? read_device_files(path, device.name).gids : GidTable{};
@@ -103,7 +107,7 @@ Result<Done> refresh_tree(const std::string& tree, const std::vector<Device>& de
 bool exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
 
 Result<posix::Descriptor> lock_trees(const std::string& directory) {
-  return lock_file(directory + "/trees.lock", LockKind::kExclusive);
+  return lock_file(trees_lock_file(directory), LockKind::kExclusive);
 }
 
 std::string parent_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
@@ -122,6 +126,12 @@ Result<bool> update_device(const std::string& tree, const std::string& name,
 }
 
 }  // namespace
+
+std::string in_use_file(const std::string& tree) { return below(tree, kInUse); }
+
+std::string trees_lock_file(const std::string& network_path) {
+  return network_path + "/trees.lock";
+}
 
 Result<std::string> prepare_device_tree(const RuntimeDirectory& directory,
                                         const std::vector<Device>& devices) {
@@ -146,7 +156,7 @@ Result<bool> update_gids(const std::string& tree, const HostNetwork& network) {
 }
 
 Result<HeldTree> hold_device_tree(const std::string& tree) {
-  Result<posix::Descriptor> hold = lock_file(below(tree, kInUse), LockKind::kShared);
+  Result<posix::Descriptor> hold = lock_file(in_use_file(tree), LockKind::kShared);
   if (!hold) return hold.error();
   return HeldTree{tree, std::move(*hold)};
 }

@@ -7,7 +7,8 @@
 //   <tree>/dev/infiniband/uverbsN                empty regular files, to be listed; opening and
 //                                                looking at them is the preloaded library's
 //                                                business: a character device 1:3, as `dev` says
-//   <tree>/in-use                                lock file, below
+//   <tree>/in-use                                lock file, below; its time is when the tree was
+//                                                prepared last
 //
 // so SYSFS_PATH is <tree>/sys. Paths under /sys and /dev map by putting <tree> in front.
 //
@@ -16,7 +17,8 @@
 // made under the lock `trees.lock` beside it; a new tree is written aside and renamed into place,
 // so a tree that can be seen is complete; a file of an existing tree is replaced by rename. Who
 // has a device open holds `in-use` shared (hold_device_tree). While somebody does, no index moves;
-// the next `uroce run` after that starts with a fresh order.
+// the next `uroce run` after that starts with a fresh order. Trees that nobody needs any more are
+// removed (unused_trees.h).
 //
 // libibverbs takes a device for a new one when the directory class/infiniband/uroceN changes its
 // mtime: nothing is ever added or replaced directly in it.
@@ -49,5 +51,9 @@ struct HeldTree {
 
 // Only of a held tree: between reading and holding the indices could move.
 [[nodiscard]] Result<std::vector<TreeDevice>> read_device_tree(const HeldTree& tree);
+
+// For who manages trees as such.
+[[nodiscard]] std::string in_use_file(const std::string& tree);
+[[nodiscard]] std::string trees_lock_file(const std::string& network_path);
 
 }  // namespace uroce::host
