@@ -54,7 +54,8 @@ Result<PreparedTree> prepare_tree(const Setup& setup, const host::Environment& e
   Result<host::RuntimeDirectory> directory =
       host::open_runtime_directory(environment, host::read_host_identity().network_namespace);
   if (!directory) return directory.error();
-  Result<std::string> tree = host::prepare_device_tree(*directory, setup.devices);
+  Result<std::string> tree =
+      host::prepare_device_tree(*directory, setup.devices, host::read_kernel_rdma());
   if (!tree) return tree.error();
   host::remove_unused_trees(*directory);
   return PreparedTree{*directory, *tree};

@@ -31,7 +31,7 @@ std::string below(const std::string& tree, std::string_view part, std::string_vi
   return path;
 }
 
-std::string tree_name(const std::vector<Device>& devices) {
+std::string tree_name(const std::vector<Device>& devices, const KernelRdma& kernel) {
   Hash hash;
   hash.add(UROCE_VERSION).add(GidTable::kLength);
   for (const Device& device : devices) {
@@ -39,6 +39,7 @@ std::string tree_name(const std::vector<Device>& devices) {
     hash.add(static_cast<std::uint64_t>(device.interface_index)).add(format_mac(device.mac));
     hash.add(device.megabits_per_second);
   }
+  for (const std::string& path : kernel.paths) hash.add(path);
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), "/tree-%016llx",
                 static_cast<unsigned long long>(hash.value()));
@@ -55,15 +56,27 @@ Result<Done> write_uverbs(const std::string& tree, const Device& device, std::si
   return write_file(below(tree, kNodes, name), "");
 }
 
-Result<Done> write_tree(const std::string& tree, const std::vector<Device>& devices) {
+Result<Done> link_to_kernel(const std::string& tree, const KernelRdma& kernel) {
+  for (const std::string& path : kernel.paths) {
+    if (symlink((kernel.root + path).c_str(), (tree + path).c_str()) != 0) {
+      return system_error(tree + path, "cannot be linked");
+    }
+  }
+  return Done{};
+}
+
+Result<Done> write_tree(const std::string& tree, const std::vector<Device>& devices,
+                        const KernelRdma& kernel) {
   for (const std::string_view part : {kVerbsClass, kDeviceClass, kNodes}) {
     if (Result<Done> r = make_directories(below(tree, part), kDirectoryMode); !r) return r;
   }
   const std::string verbs_abi = below(tree, kVerbsClass, "abi_version");
   if (Result<Done> r = write_file(verbs_abi, kVerbsAbi); !r) return r;
   if (Result<Done> r = write_file(in_use_file(tree), ""); !r) return r;
+  if (Result<Done> r = link_to_kernel(tree, kernel); !r) return r;
   for (std::size_t i = 0; i < devices.size(); ++i) {
-    if (Result<Done> r = write_uverbs(tree, devices[i], i); !r) return r;
+    const std::size_t number = kernel.first_free_uverbs + i;
+    if (Result<Done> r = write_uverbs(tree, devices[i], number); !r) return r;
     const std::string path = below(tree, kDeviceClass, devices[i].name);
     if (Result<Done> r = write_device_files(path, devices[i]); !r) return r;
   }
@@ -71,10 +84,11 @@ Result<Done> write_tree(const std::string& tree, const std::vector<Device>& devi
 }
 
 // Written aside; a crash leaves a ".new" directory, which the next one to come removes.
-Result<Done> make_tree(const std::string& tree, const std::vector<Device>& devices) {
+Result<Done> make_tree(const std::string& tree, const std::vector<Device>& devices,
+                       const KernelRdma& kernel) {
   const std::string aside = tree + ".new";
   remove_tree(aside);
-  Result<Done> written = write_tree(aside, devices);
+  Result<Done> written = write_tree(aside, devices, kernel);
   if (written && rename(aside.c_str(), tree.c_str()) != 0) {
     written = system_error(tree, "cannot be put into place");
   }
@@ -112,6 +126,17 @@ Result<posix::Descriptor> lock_trees(const std::string& directory) {
 
 std::string parent_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
 
+// The kernel's are links.
+std::vector<std::string> own_devices(const std::string& tree) {
+  std::vector<std::string> names = list_directory(below(tree, kDeviceClass));
+  std::erase_if(names, [&](const std::string& name) {
+    struct stat status {};
+    const std::string path = below(tree, kDeviceClass, name);
+    return lstat(path.c_str(), &status) != 0 || !S_ISDIR(status.st_mode);
+  });
+  return names;
+}
+
 Result<bool> update_device(const std::string& tree, const std::string& name,
                            const HostNetwork& network) {
   const std::string path = below(tree, kDeviceClass, name);
@@ -134,11 +159,13 @@ std::string trees_lock_file(const std::string& network_path) {
 }
 
 Result<std::string> prepare_device_tree(const RuntimeDirectory& directory,
-                                        const std::vector<Device>& devices) {
+                                        const std::vector<Device>& devices,
+                                        const KernelRdma& kernel) {
   const Result<posix::Descriptor> lock = lock_trees(directory.network_path);
   if (!lock) return lock.error();
-  const std::string tree = directory.network_path + tree_name(devices);
-  const Result<Done> done = exists(tree) ? refresh_tree(tree, devices) : make_tree(tree, devices);
+  const std::string tree = directory.network_path + tree_name(devices, kernel);
+  const Result<Done> done =
+      exists(tree) ? refresh_tree(tree, devices) : make_tree(tree, devices, kernel);
   if (!done) return done.error();
   return tree;
 }
@@ -147,7 +174,7 @@ Result<bool> update_gids(const std::string& tree, const HostNetwork& network) {
   const Result<posix::Descriptor> lock = lock_trees(parent_of(tree));
   if (!lock) return lock.error();
   bool changed = false;
-  for (const std::string& name : list_directory(below(tree, kDeviceClass))) {
+  for (const std::string& name : own_devices(tree)) {
     const Result<bool> r = update_device(tree, name, network);
     if (!r) return r;
     changed = changed || *r;
@@ -163,9 +190,8 @@ Result<HeldTree> hold_device_tree(const std::string& tree) {
 
 Result<std::vector<TreeDevice>> read_device_tree(const HeldTree& tree) {
   std::vector<TreeDevice> devices;
-  const std::string classes = below(tree.path, kDeviceClass);
-  for (const std::string& name : list_directory(classes)) {
-    devices.push_back(read_device_files(classes + "/" + name, name));
+  for (const std::string& name : own_devices(tree.path)) {
+    devices.push_back(read_device_files(below(tree.path, kDeviceClass, name), name));
   }
   if (devices.empty()) return Error{ENOENT, tree.path + ": not a device tree of uroce"};
   return devices;

@@ -7,6 +7,8 @@
 //   <tree>/dev/infiniband/uverbsN                empty regular files, to be listed; opening and
 //                                                looking at them is the preloaded library's
 //                                                business: a character device 1:3, as `dev` says
+//   the same places                              links to what the kernel has there itself
+//                                                (kernel_rdma.h); our numbers N follow its
 //   <tree>/in-use                                lock file, below; its time is when the tree was
 //                                                prepared last
 //
@@ -31,13 +33,15 @@
 #include "host/device_files.h"
 #include "host/device_table.h"
 #include "host/files.h"
+#include "host/kernel_rdma.h"
 #include "host/runtime_dir.h"
 
 namespace uroce::host {
 
 // Makes the tree for these devices, or brings the one that exists up to date; its path.
 [[nodiscard]] Result<std::string> prepare_device_tree(const RuntimeDirectory& directory,
-                                                      const std::vector<Device>& devices);
+                                                      const std::vector<Device>& devices,
+                                                      const KernelRdma& kernel = {});
 
 // For a running program, when addresses or links have changed: whether any file was changed.
 [[nodiscard]] Result<bool> update_gids(const std::string& tree, const HostNetwork& network);
@@ -49,7 +53,7 @@ struct HeldTree {
 };
 [[nodiscard]] Result<HeldTree> hold_device_tree(const std::string& tree);
 
-// Only of a held tree: between reading and holding the indices could move.
+// Our devices. Only of a held tree: between reading and holding the indices could move.
 [[nodiscard]] Result<std::vector<TreeDevice>> read_device_tree(const HeldTree& tree);
 
 // For who manages trees as such.
