@@ -78,6 +78,25 @@ def check_port_held_by_another_user(place, _):
     return None
 
 
+def check_port_shared_with_another_runtime_directory(place, _):
+    """As when one program was started with XDG_RUNTIME_DIR set and the other without."""
+    here = os.environ["XDG_RUNTIME_DIR"]
+    there = os.path.join(here, "other")
+    os.mkdir(there, 0o700)
+    port = free_port()
+    with Program(place.server_command(["ibv_rc_pingpong", "-g", "0", "-p", str(port)])) as holder:
+        if not holder.wait_for_listener(port):
+            raise Failure(f"{holder} did not start:\n{holder.text()}")
+        arguments = ["run", "--netdev", "lo", "--", *DEVINFO]
+        expect(place, arguments, 1, f"set UROCE_RUNTIME_DIR={here}/uroce for this one",
+               {"XDG_RUNTIME_DIR": there})
+        status, lines = run_uroce(place, arguments, {"XDG_RUNTIME_DIR": there,
+                                                     "UROCE_RUNTIME_DIR": f"{here}/uroce"})
+        if status != 0:
+            raise Failure("having done what the line says:\n" + "\n".join(lines))
+
+
 if __name__ == "__main__":
     checks.main(__doc__, [*(make_check(name, *row) for name, row in MESSAGES.items()),
-                          check_environment_variable_is_named, check_port_held_by_another_user])
+                          check_environment_variable_is_named, check_port_held_by_another_user,
+                          check_port_shared_with_another_runtime_directory])
