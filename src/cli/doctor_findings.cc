@@ -27,6 +27,14 @@ std::string size_text(std::uint64_t bytes) {
   return std::to_string(bytes / 1024) + " KiB";
 }
 
+// Who starts a program without `uroce run` and sets the variables himself must know.
+std::string provider_text(const Installation& i) {
+  const std::string text = "the provider is " + i.provider;
+  if (i.provider.starts_with(i.plug_in_folder + "/")) return text;
+  return text + ", and 'uroce run' says so to programs; libibverbs by itself looks for providers " +
+         "only in " + i.plug_in_folder;
+}
+
 void judge_installation(const DoctorFacts& facts, std::vector<Finding>& findings) {
   const Installation& i = facts.installation;
   const std::string places = host::join(i.looked_in, ", ");
@@ -40,7 +48,7 @@ void judge_installation(const DoctorFacts& facts, std::vector<Finding>& findings
          "build uroce completely (cmake --build --preset release) or install it"});
   }
   if (!i.provider.empty() && !i.preload.empty()) {
-    findings.push_back({kGood, "the provider is " + i.provider, ""});
+    findings.push_back({kGood, provider_text(i), ""});
   }
 }
 

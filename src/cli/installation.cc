@@ -32,10 +32,10 @@ Installation find_installation(const std::string& executable_directory) {
   const std::string build = executable_directory + "/lib";
   const std::string library = prefix_of(executable_directory) + "/" UROCE_LIBDIR;
   const std::vector<std::string> own = {build, library + "/uroce"};
-  // libibverbs looks for plug-ins in the folder it was built with, whatever our prefix is.
   const std::vector<std::string> plug_ins = {build, library + "/libibverbs",
                                              UROCE_VERBS_PLUGIN_DIR};
   Installation result;
+  result.plug_in_folder = UROCE_VERBS_PLUGIN_DIR;
   result.provider = first_with(plug_ins, "liburoce-rdmav" + std::to_string(kProviderAbi) + ".so");
   result.preload = first_with(own, "liburoce-kernel.so");
   result.dpdk_module = first_with(own, "liburoce-dpdk.so");

@@ -16,6 +16,7 @@ struct Installation {
   std::string preload;      // liburoce-kernel.so
   std::string dpdk_module;  // liburoce-dpdk.so
   std::vector<std::string> looked_in;
+  std::string plug_in_folder;  // where libibverbs itself looks, whatever our prefix is
 };
 
 // `executable_directory`: that of the running executable.

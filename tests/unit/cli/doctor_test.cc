@@ -29,7 +29,8 @@ DoctorFacts healthy() {
   facts.installation = {"/b/lib/liburoce-rdmav34.so",
                         "/b/lib/liburoce-kernel.so",
                         "/b/lib/liburoce-dpdk.so",
-                        {"/b/lib"}};
+                        {"/b/lib"},
+                        "/usr/lib/libibverbs"};
   facts.libibverbs = {"/lib/libibverbs.so.1", "", true, {"IBVERBS_PRIVATE_34"}};
   Setup setup;
   host::Device device;
@@ -81,6 +82,16 @@ TEST(Doctor, MissingParts) {
   EXPECT_THAT(complaints(facts), problem("liburoce-rdmav34.so, is in none of /b/lib", "build"));
   EXPECT_THAT(complaints(facts), problem("liburoce-kernel.so", "build"));
   EXPECT_EQ(summary(judge(facts)), "2 problems to solve");
+}
+
+TEST(Doctor, AProviderWhereLibibverbsItselfDoesNotLook) {
+  const std::string sentence =
+      "libibverbs by itself looks for providers only in /usr/lib/libibverbs";
+  DoctorFacts facts = healthy();
+  EXPECT_EQ(judge(facts).front().severity, Severity::kGood);
+  EXPECT_THAT(judge(facts).front().what, HasSubstr(sentence));
+  facts.installation.provider = "/usr/lib/libibverbs/liburoce-rdmav34.so";
+  EXPECT_THAT(judge(facts).front().what, Not(HasSubstr(sentence)));
 }
 
 TEST(Doctor, LibibverbsMissingOrOfAnotherInterface) {
