@@ -31,13 +31,13 @@ inline ibv_context* open_first_device() {
 
 class Node {
  public:
-  explicit Node(std::size_t bytes = 4096, ibv_context* shared = nullptr)
+  explicit Node(std::size_t bytes = 4096, ibv_context* shared = nullptr, int completions = 256)
       : memory(bytes),
         context(shared != nullptr ? shared : open_first_device()),
         owns_context_(shared == nullptr) {
     if (context == nullptr) return;
     pd = ibv_alloc_pd(context);
-    cq = ibv_create_cq(context, 256, nullptr, nullptr, 0);
+    cq = ibv_create_cq(context, completions, nullptr, nullptr, 0);
     constexpr int kAll = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
                          IBV_ACCESS_REMOTE_ATOMIC;
     mr = ibv_reg_mr(pd, memory.data(), memory.size(), kAll);
