@@ -3,7 +3,6 @@
 """Progress without the application's help, and next to no CPU time when there is nothing to do."""
 import pathlib
 import re
-import statistics
 import subprocess
 import sys
 import time
@@ -12,9 +11,10 @@ import checks
 from pairs import collect, run_pair
 from programs import DEADLINE_SECONDS, Failure, Program, free_port
 
-# A target that sleeps shall serve at 0.9 of the rate of one that polls; the benchmark measures
-# that. Here it is only told from a target that is not served: machines that test are noisy.
-RATIO_MIN = 0.5
+# A target that sleeps shall serve at 0.9 of the rate of one that polls. Machines that test are noisy,
+# and noise only takes away: so the best of each counts, and there are rounds until it is good enough.
+RATIO_MIN = 0.9
+ROUNDS_MIN, ROUNDS_MAX = 3, 15
 IDLE_SECONDS = 10
 IDLE_CPU_SECONDS = {"af_packet": 0.03 * IDLE_SECONDS, "memif": 0.03 * IDLE_SECONDS}
 IDLE_CPU_SECONDS_ELSE = 0.01
@@ -28,16 +28,16 @@ def rate(place, tool, target, operation, size):
 
 
 def compare(place, tool, operation, size):
-    rates = {"sleep": [], "poll": []}
-    for _ in range(3):
-        for target, list_of_rates in rates.items():
-            list_of_rates.append(rate(place, tool, target, operation, size))
-    sleeping, polling = (statistics.median(values) for values in rates.values())
-    ratio = sleeping / polling
-    text = f"{sleeping:.0f}/s asleep, {polling:.0f}/s polling: ratio {ratio:.2f}"
-    if ratio < RATIO_MIN:
-        raise Failure(text)
-    return text
+    best = {"sleep": 0, "poll": 0}
+    for number in range(1, ROUNDS_MAX + 1):
+        for target in best:
+            best[target] = max(best[target], rate(place, tool, target, operation, size))
+        ratio = best["sleep"] / best["poll"]
+        text = (f"{best['sleep']:.0f}/s asleep, {best['poll']:.0f}/s polling: ratio {ratio:.2f} "
+                f"after {number} rounds")
+        if number >= ROUNDS_MIN and ratio >= RATIO_MIN:
+            return text
+    raise Failure(text)
 
 
 def check_sleeping_target_serves_write(place, tool):
