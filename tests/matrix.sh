@@ -9,7 +9,7 @@
 #   --uroce FILE     default: build/release/uroce
 #   --duration S     of -D, 3 by default
 #   --subset         the pairwise subset that ctest runs
-# Places: one-device-{shm,udp,af_packet} two-devices-{shm,udp} veth-{udp,af_packet} memif.
+# Places: one-device-{shm,udp,af_packet,mixed} two-devices-{shm,udp} veth-{udp,af_packet} memif.
 cd "$(dirname "$0")/.." || exit 2
 [ "$1" != --help ] || { sed -n '3,12s/^# \{0,1\}//p' "$0"; exit 0; }
 options=(--all --duration 3)

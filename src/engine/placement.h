@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Which link carries a connection: shared memory if the destination is an address of this host and
-// a process here owns the QP; else the uplink. Decided once, when the path is opened, from both
-// ends' own view: nothing breaks if they differ, since a packet finds its QP by number.
+// a process here owns the QP and uses shared memory too; else the uplink. Decided once, when the
+// path is opened, by each end for itself. Both come to the same link, because each looks at the
+// other: a QP takes packets from its own link only.
 #pragma once
 
 #include <array>

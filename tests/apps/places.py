@@ -124,11 +124,20 @@ def memif(uroce, _):
     yield Place("memif", uroce, options("server", 1), options("client", 2))
 
 
+@contextlib.contextmanager
+def one_side_without_local(uroce, _):
+    """The server could use shared memory and the client may not: both take the sockets."""
+    with loopback() as inside:
+        yield Place("one-device-mixed", uroce, ["--netdev", "lo"],
+                    ["--netdev", "lo", "--local", "off"], "127.0.0.1", inside, inside)
+
+
 # name: (how to make it, datapath)
 PLACES = {
     "one-device-shm": (one_device, "shm"),
     "one-device-udp": (one_device, "udp"),
     "one-device-af_packet": (one_device, "af_packet"),
+    "one-device-mixed": (one_side_without_local, "mixed"),
     "two-devices-shm": (two_devices, "shm"),
     "two-devices-udp": (two_devices, "udp"),
     "veth-udp": (veth, "udp"),
