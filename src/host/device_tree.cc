@@ -120,8 +120,24 @@ Result<Done> refresh_tree(const std::string& tree, const std::vector<Device>& de
 
 bool exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
 
+bool is_file_at(int descriptor, const std::string& path) {
+  struct stat opened {
+  }, there{};
+  return fstat(descriptor, &opened) == 0 && stat(path.c_str(), &there) == 0 &&
+         opened.st_dev == there.st_dev && opened.st_ino == there.st_ino;
+}
+
+// The file's time is when the folder was used last; a folder that is not used for long goes away,
+// perhaps while we wait.
 Result<posix::Descriptor> lock_trees(const std::string& directory) {
-  return lock_file(trees_lock_file(directory), LockKind::kExclusive);
+  const std::string path = trees_lock_file(directory);
+  Result<posix::Descriptor> lock = lock_file(path, LockKind::kExclusive);
+  if (!lock) return lock;
+  if (futimens(lock->get(), nullptr) != 0) return system_error(path, "cannot be changed");
+  if (!is_file_at(lock->get(), path)) {
+    return Error{EAGAIN, directory + ": was removed at this moment, for it was unused; try again"};
+  }
+  return lock;
 }
 
 std::string parent_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
@@ -184,6 +200,9 @@ Result<bool> update_gids(const std::string& tree, const HostNetwork& network) {
 
 Result<HeldTree> hold_device_tree(const std::string& tree) {
   Result<posix::Descriptor> hold = lock_file(in_use_file(tree), LockKind::kShared);
+  if (!hold && hold.error().code == ENOENT) {
+    return Error{ENOENT, tree + ": this device tree is gone; start with `uroce run` again"};
+  }
   if (!hold) return hold.error();
   return HeldTree{tree, std::move(*hold)};
 }

@@ -4,7 +4,7 @@
 //   $UROCE_RUNTIME_DIR, else $XDG_RUNTIME_DIR/uroce, else /run/user/<uid>/uroce, else
 //   /tmp/uroce-<uid>
 //     netns-<inode>/             one for each network namespace: what is behind it cannot be
-//       trees.lock               reached from another
+//       trees.lock               reached from another; gone when unused (unused_trees.h)
 //       tree-<hash>/             device trees (device_tree.h)
 //       ...                      the shared-memory datapath's own
 //

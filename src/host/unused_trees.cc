@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <set>
 #include <string_view>
@@ -15,7 +16,7 @@
 namespace uroce::host {
 namespace {
 
-constexpr std::string_view kTreePrefix = "tree-";
+constexpr std::string_view kTreePrefix = "tree-", kFolderPrefix = "netns-";
 constexpr std::string_view kGoing = ".old";
 
 bool is_old(const std::string& path) {
@@ -41,34 +42,47 @@ std::vector<std::string> old_trees(const std::string& folder) {
   std::vector<std::string> trees;
   for (const std::string& name : list_directory(folder)) {
     const std::string tree = folder + "/" + name;
-    if (name.starts_with(kTreePrefix) && is_old(in_use_file(tree))) trees.push_back(tree);
+    if (!name.starts_with(kTreePrefix)) continue;
+    if (name.ends_with(kGoing) || is_old(in_use_file(tree))) trees.push_back(tree);
   }
   return trees;
 }
 
-// False while somebody holds it.
-bool put_aside(const std::string& tree) {
-  const Result<posix::Descriptor> lock = try_lock_file(in_use_file(tree), LockKind::kExclusive);
-  const std::string aside = tree + std::string(kGoing);
-  return lock && lock->is_open() && rename(tree.c_str(), aside.c_str()) == 0;
+void remove_by_rename(const std::string& path) {
+  const std::string aside = path + std::string(kGoing);
+  if (rename(path.c_str(), aside.c_str()) == 0) remove_tree(aside);
 }
 
-void remove_from(const std::string& folder, const std::string& processes) {
-  const Result<posix::Descriptor> lock =
-      try_lock_file(trees_lock_file(folder), LockKind::kExclusive);
-  if (!lock || !lock->is_open()) return;
+void remove_unless_held(const std::string& tree) {
+  const Result<posix::Descriptor> lock = try_lock_file(in_use_file(tree), LockKind::kExclusive);
+  if (lock && lock->is_open()) remove_by_rename(tree);
+}
+
+void remove_old_trees(const std::string& folder, const std::string& processes) {
   const std::vector<std::string> candidates = old_trees(folder);
   if (candidates.empty()) return;
   const std::set<std::string> wanted = trees_in_environments(processes);
   for (const std::string& tree : candidates) {
-    if (wanted.contains(tree)) continue;
-    // One that is aside already is what a crash left.
     if (tree.ends_with(kGoing)) {
-      remove_tree(tree);
-    } else if (put_aside(tree)) {
-      remove_tree(tree + std::string(kGoing));
+      remove_tree(tree);  // what a crash left
+    } else if (!wanted.contains(tree)) {
+      remove_unless_held(tree);
     }
   }
+}
+
+bool has_trees(const std::string& folder) {
+  const std::vector<std::string> names = list_directory(folder);
+  return std::ranges::any_of(names,
+                             [](const std::string& name) { return name.starts_with(kTreePrefix); });
+}
+
+void remove_from(const std::string& folder, const std::string& processes) {
+  const std::string lock_file = trees_lock_file(folder);
+  const Result<posix::Descriptor> lock = try_lock_file(lock_file, LockKind::kExclusive);
+  if (!lock || !lock->is_open()) return;
+  remove_old_trees(folder, processes);
+  if (is_old(lock_file) && !has_trees(folder)) remove_by_rename(folder);
 }
 
 }  // namespace
@@ -76,7 +90,12 @@ void remove_from(const std::string& folder, const std::string& processes) {
 void remove_unused_trees(const RuntimeDirectory& directory, const std::string& processes) {
   for (const std::string& name : list_directory(directory.path)) {
     const std::string folder = directory.path + "/" + name;
-    if (name.starts_with("netns-") && !old_trees(folder).empty()) remove_from(folder, processes);
+    if (!name.starts_with(kFolderPrefix)) continue;
+    if (name.ends_with(kGoing)) {
+      remove_tree(folder);
+    } else if (is_old(trees_lock_file(folder)) || !old_trees(folder).empty()) {
+      remove_from(folder, processes);
+    }
   }
 }
 

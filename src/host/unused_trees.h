@@ -9,9 +9,12 @@
 //   - it was prepared within kKeptFor: its program may not be there yet, and programs that /proc
 //     does not show (of another container) get that long to open a device.
 //
+// The folder of a network namespace goes when it has no tree any more and trees.lock was not used
+// within kKeptFor either: who has a device open holds a tree, so nobody uses what else is there.
+//
 // Under the lock of trees.lock, as everything that changes trees, so no `uroce run` is just about
-// to hand the tree out; and a tree goes away by rename, so whoever holds it has all of it or finds
-// nothing.
+// to hand the tree out; and what goes away goes by rename, so whoever wants it has all of it or
+// finds nothing.
 #pragma once
 
 #include <ctime>

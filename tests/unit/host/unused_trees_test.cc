@@ -6,12 +6,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <thread>
+
 #include "host/device_tree.h"
 #include "unit/host/support.h"
 
 namespace uroce::host {
 namespace {
 
+using testing::IsEmpty;
 using testing::UnorderedElementsAre;
 
 class UnusedTrees : public testing::Test {
@@ -26,11 +29,13 @@ class UnusedTrees : public testing::Test {
     const Device device{.name = "uroce0", .netdev = netdev, .gids = {}};
     return *prepare_device_tree(directory_, {device});
   }
-  static void make_old(const std::string& tree) {
+  static void make_file_old(const std::string& path) {
     const timespec then{time(nullptr) - kKeptFor - 1, 0};
     const timespec times[] = {then, then};
-    EXPECT_EQ(utimensat(AT_FDCWD, in_use_file(tree).c_str(), times, 0), 0);
+    EXPECT_EQ(utimensat(AT_FDCWD, path.c_str(), times, 0), 0);
   }
+  static void make_old(const std::string& tree) { make_file_old(in_use_file(tree)); }
+  void make_folder_old() const { make_file_old(trees_lock_file(directory_.network_path)); }
   void start_process_with(const std::string& tree) const {
     ASSERT_TRUE(make_directories(processes_ + "/4242", 0700));
     const std::string environment = std::string("HOME=/") + '\0' + "UROCE_TREE=" + tree + '\0';
@@ -39,6 +44,25 @@ class UnusedTrees : public testing::Test {
   void clear() const { remove_unused_trees(directory_, processes_); }
   static bool is_there(const std::string& tree) {
     return access(in_use_file(tree).c_str(), F_OK) == 0;
+  }
+
+  static bool is_directory(const std::string& path) {
+    struct stat status {};
+    return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+  }
+  // In the kernel's list a lock that waits has an arrow before it.
+  static void wait_until_somebody_waits_for(int file) {
+    struct stat status {};
+    ASSERT_EQ(fstat(file, &status), 0);
+    const std::string inode = ":" + std::to_string(status.st_ino) + " ";
+    const auto is_waiting = [&] {
+      for (const std::string& line : split(read_file("/proc/locks").value_or(""), '\n')) {
+        if (line.find("->") != std::string::npos && line.find(inode) != std::string::npos)
+          return true;
+      }
+      return false;
+    };
+    while (!is_waiting()) std::this_thread::yield();
   }
 
   test::TemporaryFolder base_;
@@ -100,6 +124,52 @@ TEST_F(UnusedTrees, ThoseOfANamespaceThatIsGoneGoToo) {
   EXPECT_FALSE(is_there(tree));
 }
 
+TEST_F(UnusedTrees, TheFolderOfANamespaceGoesWithItsLastTree) {
+  const std::string tree = prepare("eth0");
+  ASSERT_TRUE(write_file(directory_.network_path + "/directory", "of engines"));
+  make_old(tree);
+  clear();
+  EXPECT_TRUE(is_directory(directory_.network_path)) << "it was used a moment ago";
+  make_folder_old();
+  clear();
+  EXPECT_THAT(list_directory(directory_.path), IsEmpty());
+}
+
+TEST_F(UnusedTrees, TheFolderStaysWhileATreeOfItIsHeld) {
+  const std::string tree = prepare("eth0");
+  const auto held = hold_device_tree(tree);
+  make_old(tree);
+  make_folder_old();
+  clear();
+  EXPECT_TRUE(is_there(tree));
+}
+
+TEST_F(UnusedTrees, PreparingATreeMakesTheFolderNewAgain) {
+  const std::string tree = prepare("eth0");
+  make_folder_old();
+  prepare("eth0");
+  make_old(tree);
+  clear();
+  EXPECT_TRUE(is_directory(directory_.network_path));
+}
+
+// What waits for the lock of a folder that goes away meanwhile must not write into nowhere.
+TEST_F(UnusedTrees, WhoWaitedForAFolderThatWentIsTold) {
+  prepare("eth0");
+  auto lock = lock_file(trees_lock_file(directory_.network_path), LockKind::kExclusive);
+  ASSERT_TRUE(lock);
+  std::thread waiting([&] {
+    const Device device{.name = "uroce0", .netdev = "eth0", .gids = {}};
+    const auto tree = prepare_device_tree(directory_, {device});
+    ASSERT_FALSE(tree);
+    EXPECT_THAT(tree.error().message, testing::HasSubstr("try again"));
+  });
+  wait_until_somebody_waits_for(lock->get());
+  ASSERT_EQ(rename(directory_.network_path.c_str(), (base_.path() + "/gone").c_str()), 0);
+  lock->close();
+  waiting.join();
+}
+
 TEST_F(UnusedTrees, WhileAnotherChangesTreesNothingIsRemoved) {
   const std::string tree = prepare("eth0");
   make_old(tree);
@@ -110,9 +180,11 @@ TEST_F(UnusedTrees, WhileAnotherChangesTreesNothingIsRemoved) {
 
 TEST_F(UnusedTrees, ARemovalThatWasCutShortIsFinished) {
   const std::string tree = prepare("eth0");
-  make_old(tree);
   ASSERT_EQ(rename(tree.c_str(), (tree + ".old").c_str()), 0);
+  ASSERT_EQ(unlink(in_use_file(tree + ".old").c_str()), 0);
+  ASSERT_TRUE(make_directories(directory_.path + "/netns-7.old", 0700));
   clear();
+  EXPECT_THAT(list_directory(directory_.path), UnorderedElementsAre("netns-9"));
   EXPECT_THAT(list_directory(directory_.network_path), UnorderedElementsAre("trees.lock"));
 }
 
@@ -120,7 +192,9 @@ TEST_F(UnusedTrees, WhoComesTooLateFindsNothing) {
   const std::string tree = prepare("eth0");
   make_old(tree);
   clear();
-  EXPECT_FALSE(hold_device_tree(tree));
+  const auto held = hold_device_tree(tree);
+  ASSERT_FALSE(held);
+  EXPECT_THAT(held.error().message, testing::HasSubstr("start with `uroce run` again"));
   EXPECT_EQ(prepare("eth0"), tree);
   EXPECT_TRUE(hold_device_tree(tree));
 }
