@@ -18,8 +18,8 @@ if(UROCE_SANITIZE)
   target_link_options(uroce_options INTERFACE -fsanitize=${UROCE_SANITIZE})
 endif()
 
-# What is shipped is optimised over the borders of its libraries, which a packet crosses many times.
-# The libraries hold both forms of code, so that tests link fast.
+# Of what is shipped the core is optimised as a whole, over the borders of its libraries, which a
+# packet crosses many times. They hold both forms of code, so that tests link fast.
 set(is_optimised_whole $<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:Release,RelWithDebInfo>>)
 set(optimise_whole "$<${is_optimised_whole}:-O3;-flto;-ffat-lto-objects>")
 target_link_options(uroce_options INTERFACE
@@ -35,12 +35,11 @@ function(uroce_library name)
   cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS" ${ARGN})
   add_library(${name} STATIC ${arg_SOURCES})
   target_link_libraries(${name} PUBLIC uroce_options ${arg_DEPENDS})
-  target_compile_options(${name} PRIVATE "${optimise_whole}")
 endfunction()
 
 function(uroce_core_library name)
   uroce_library(${name} ${ARGN})
-  target_compile_options(${name} PRIVATE -fno-exceptions -fno-rtti)
+  target_compile_options(${name} PRIVATE -fno-exceptions -fno-rtti "${optimise_whole}")
 endfunction()
 
 function(uroce_whole_program name)
