@@ -60,7 +60,7 @@ Error refusal(std::uint16_t port, const Sign& other, const std::string& own) {
 
 std::optional<Sign> find_other_sign(std::string_view table, std::uint16_t port, uid_t user,
                                     std::string_view folder) {
-  const std::string prefix = "@" + prefix_of(port, user);
+  const std::string prefix = std::string("@").append(prefix_of(port, user));
   for (std::size_t at = table.find(prefix); at != std::string_view::npos;
        at = table.find(prefix, at + 1)) {
     std::string_view rest = table.substr(at + prefix.size());
