@@ -6,7 +6,7 @@
 namespace uroce::datapath {
 namespace {
 
-constexpr std::uint16_t kMaxRunPackets = 32;
+constexpr std::uint16_t kMaxRunPackets = 8;  // as many as are built before the driver gets them
 
 }  // namespace
 

@@ -11,6 +11,7 @@ namespace uroce::datapath {
 namespace {
 
 constexpr std::size_t kBthBytes = 12;
+constexpr std::size_t kBurstBytes = 36 << 10;  // eight packets of path MTU 4096
 // The longest answer: an echo of a full packet.
 constexpr std::size_t kMaxControlBytes = 2'048;
 
@@ -39,13 +40,14 @@ Receiver::Receiver(Port& port, Resolver& resolver, Transmitter& transmitter, Rec
 
 std::size_t Receiver::receive(Instant now, std::span<RxPacket> packets) {
   clear();
-  const std::size_t wanted = std::min(packets.size(), lent_.size());
+  const std::size_t wanted = std::min({packets.size(), lent_.size(), next_burst_});
   // Dropped packets use up the driver's burst but not the caller's: look again while nothing came
   // of it, so that 0 means that there is nothing; boundedly, since strangers may send faster.
   for (unsigned tries = 0; lent_count_ == 0 && tries < 4; ++tries) {
     std::array<rte_mbuf*, Port::kBurst> burst;
     const std::size_t count = port_.receive(std::span(burst).first(wanted));
     if (count == 0) break;
+    choose_next_burst(burst[0]->pkt_len);
     for (std::size_t i = 0; i < count; ++i) {
       if (i + 1 < count) rte_prefetch0(rte_pktmbuf_mtod(burst[i + 1], void*));
       if (look_at(now, burst[i], packets[lent_count_])) {
@@ -56,6 +58,12 @@ std::size_t Receiver::receive(Instant now, std::span<RxPacket> packets) {
     }
   }
   return lent_count_;
+}
+
+// Long packets are few at a time: checked and copied out while they are in the first cache, and
+// acknowledged soon.
+void Receiver::choose_next_burst(std::size_t packet_bytes) {
+  next_burst_ = std::max<std::size_t>(kBurstBytes / std::max<std::size_t>(packet_bytes, 1), 1);
 }
 
 void Receiver::clear() {

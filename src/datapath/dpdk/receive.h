@@ -38,6 +38,7 @@ class Receiver {
     Gid destination;
   };
 
+  void choose_next_burst(std::size_t packet_bytes);
   // False when there is nothing to lend.
   bool look_at(Instant now, rte_mbuf* mbuf, RxPacket& packet);
   bool check(const wire::NetworkView& view);
@@ -52,6 +53,7 @@ class Receiver {
   std::array<rte_mbuf*, Port::kBurst> lent_{};
   std::array<Addresses, Port::kBurst> addresses_{};
   std::size_t lent_count_ = 0;
+  std::size_t next_burst_ = Port::kBurst;
 };
 
 }  // namespace uroce::datapath

@@ -11,6 +11,10 @@
 namespace uroce::datapath {
 namespace {
 
+// Packets built before the driver gets them: its copy finds them in the first cache, and the peer
+// can begin.
+constexpr std::size_t kBuiltAheadMax = 8;
+
 std::byte* bytes_of(rte_mbuf* mbuf) { return rte_pktmbuf_mtod(mbuf, std::byte*); }
 
 void set_bytes(rte_mbuf* mbuf, std::size_t bytes) {
@@ -68,6 +72,7 @@ std::size_t Transmitter::send(std::span<TxFrame> frames) {
     full = full || !build_frame(frame, link);
     frame.refused = full;
     refused += full ? 1 : 0;
+    if (waiting_end_ - waiting_begin_ >= kBuiltAheadMax) flush();
   }
   flush();
   counters_.tx_refused += refused;
