@@ -128,8 +128,20 @@ std::size_t Engine::take_turn(Instant now, Datapath::Turn turn) {
   begin_turn(turn);
   const std::size_t packets = receive(now);
   if (hca_.next_deadline() <= now) hca_.on_timer(now);
-  send(now, true);
+  if (packets != 0 || has_something_to_send()) {
+    send(now, true);
+  } else {
+    for (const auto& datapath : parts_.links) {
+      if (datapath != nullptr) datapath->on_turn(now);
+    }
+  }
   return packets;
+}
+
+// Most turns of a program that polls find nothing, and what arrives waits for the end of one.
+bool Engine::has_something_to_send() const {
+  return !hca_.is_quiet() || !doorbells_.is_empty() || more_to_send_ || frames_were_refused_ ||
+         held_since_ != Instant::never();
 }
 
 std::size_t Engine::receive(Instant now) {

@@ -131,6 +131,7 @@ class Engine final : private transport::StallOracle {
   std::size_t receive(Instant now);
   std::size_t receive_from(Instant now, transport::LinkId id);
   [[nodiscard]] bool is_worth_a_look(transport::LinkId id);
+  [[nodiscard]] bool has_something_to_send() const;
   void send(Instant now, bool retry_refused);
   void publish(Instant now);
   void tell_application();

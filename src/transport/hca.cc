@@ -206,6 +206,14 @@ bool Hca::poll_transmit(Instant now, LinkId link, TxBurst& burst) {
   return !burst.empty();
 }
 
+bool Hca::is_quiet() const {
+  for (const LinkState& link : state_.links) {
+    if (!link.ready.empty() || !link.refused.empty()) return false;
+  }
+  return state_.dirty.empty() && state_.notify.empty() && state_.qp_events.empty() &&
+         state_.cq_events.empty() && state_.srq_events.empty();
+}
+
 bool Hca::has_responses_due() const { return state_.responses_due != 0; }
 
 void Hca::publish_completions() {

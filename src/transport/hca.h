@@ -70,6 +70,8 @@ class Hca {
   // --- Outputs ---------------------------------------------------------------------------------
   // Fills the (cleared) burst; false when there is nothing to send.
   [[nodiscard]] bool poll_transmit(Instant now, LinkId link, TxBurst& burst);
+  // No output is due but what a timer may bring.
+  [[nodiscard]] bool is_quiet() const;
   // No timer expires before this.
   [[nodiscard]] Instant next_deadline() const { return state_.deadlines.next(); }
   // Responses are due that no datapath has taken yet: completions should wait for them.
