@@ -67,7 +67,8 @@ void apply_attributes(HcaState& hca, Qp& qp, const QpAttributes& given, std::uin
   if ((mask & kMaxDestReadAtomic) != 0) own.max_dest_read_atomic = given.max_dest_read_atomic;
   if ((mask & kMinRnrTimer) != 0) own.min_rnr_timer = given.min_rnr_timer;
   if ((mask & kDestinationQpn) != 0) own.destination_qpn = given.destination_qpn;
-  if ((mask & kEnableSqdNotify) != 0) own.sqd_notify = given.sqd_notify;
+  // Said for one change to SQD: a later one without it wants no event.
+  if ((mask & kState) != 0) own.sqd_notify = (mask & kEnableSqdNotify) != 0 && given.sqd_notify;
   if ((mask & kAddressVector) == 0) return;
   stop_sending(hca, qp);
   qp.ready_hook.unlink();  // of the link it had

@@ -105,6 +105,18 @@ TEST_F(QpStateTest, DrainFinishesWhatWasBegunAndSaysSo) {
   EXPECT_EQ(transmits().size(), 1U);
 }
 
+// As Linux's drivers have it: the event is asked for with the change of state that it belongs to.
+TEST_F(QpStateTest, DrainedIsReportedOnlyForTheChangeThatAskedForIt) {
+  QpAttributes attributes;
+  attributes.sqd_notify = true;
+  ASSERT_EQ(go(QpState::kSqd, kEnableSqdNotify, attributes), 0);
+  ASSERT_EQ(endpoint.event()->type, EventType::kSqDrained);
+  ASSERT_EQ(go(QpState::kRts), 0);
+  ASSERT_EQ(go(QpState::kSqd), 0);
+  EXPECT_FALSE(endpoint.event());
+  EXPECT_FALSE(endpoint.hca.query_qp(qp.qp).sqd_notify);
+}
+
 TEST_F(QpStateTest, ResetForgetsEverything) {
   post_write(1, 8);
   (void)transmits();
