@@ -75,6 +75,7 @@ void apply_attributes(HcaState& hca, Qp& qp, const QpAttributes& given, std::uin
   own.path = given.path;
   own.link = qp.link = given.link;
   own.sgid_index = given.sgid_index;
+  own.service_level = given.service_level;
   qp.peer = peer;
 }
 

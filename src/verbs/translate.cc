@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "verbs/translate.h"
 
+#include <bit>
 #include <cerrno>
 #include <cstring>
 
@@ -74,6 +75,7 @@ static_assert(same(attribute::kDestinationQpn, IBV_QP_DEST_QPN));
 static_assert(same(attribute::kRateLimit, IBV_QP_RATE_LIMIT));
 
 constexpr std::uint8_t kUsualHopLimit = 64;
+constexpr std::uint8_t kServiceLevelMax = 15;  // four bits of a header that RoCE has not
 
 // Spread by connection over 0xC000 to 0xFFFF, where receivers and routers hash on it. With a flow
 // label it is derived from that (IBTA annex 17), else from the QPNs, as Linux does both.
@@ -98,7 +100,9 @@ int to_path(const engine::Port& port, Qpn local, Qpn remote, const ibv_ah_attr& 
   const ibv_global_route& route = from.grh;
   const auto source = port.gid(route.sgid_index);
   // RoCE has no LIDs: without GRH there is no address.
-  if (from.is_global == 0 || from.port_num != 1 || !source) return EINVAL;
+  if (from.is_global == 0 || from.port_num != 1 || !source || from.sl > kServiceLevelMax) {
+    return EINVAL;
+  }
   const Gid destination = to_gid(route.dgid);
   if (destination.is_zero() || destination.is_ipv4() != source->is_ipv4()) return EINVAL;
   to = {.source = *source,
@@ -107,6 +111,35 @@ int to_path(const engine::Port& port, Qpn local, Qpn remote, const ibv_ah_attr& 
         .udp_source_port = udp_source_port(route.flow_label & 0xf'ffff, local, remote),
         .traffic_class = route.traffic_class,
         .hop_limit = route.hop_limit > 1 ? route.hop_limit : kUsualHopLimit};
+  return 0;
+}
+
+// IBV_ACCESS_ON_DEMAND, ZERO_BASED and their like mean nothing on a queue pair, and other devices
+// take them; a flag without a name may mean anything.
+constexpr unsigned kKnownAccess =
+    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+    IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_ON_DEMAND |
+    IBV_ACCESS_HUGETLB | IBV_ACCESS_RELAXED_ORDERING;
+
+// What would be lost by the conversion, or could only be forgotten.
+int check_attributes(const ibv_qp_attr& from, std::uint32_t mask) {
+  // Path migration and rate limits are not among our capabilities.
+  constexpr std::uint32_t kMissing =
+      attribute::kAlternatePath | attribute::kRateLimit | attribute::kCapabilities;
+  if ((mask & kMissing) != 0) return EOPNOTSUPP;
+  if ((mask & attribute::kPathMigrationState) != 0 && from.path_mig_state != IBV_MIG_MIGRATED) {
+    const bool has_name =
+        from.path_mig_state == IBV_MIG_REARM || from.path_mig_state == IBV_MIG_ARMED;
+    return has_name ? EOPNOTSUPP : EINVAL;
+  }
+  const auto is_beyond = [](const auto& state) {  // a program in C may say any number
+    return std::bit_cast<std::uint32_t>(state) > IBV_QPS_ERR;
+  };
+  if ((mask & attribute::kState) != 0 && is_beyond(from.qp_state)) return EINVAL;
+  if ((mask & attribute::kCurrentState) != 0 && is_beyond(from.cur_qp_state)) return EINVAL;
+  if ((mask & attribute::kAccessFlags) != 0 && (from.qp_access_flags & ~kKnownAccess) != 0) {
+    return EINVAL;
+  }
   return 0;
 }
 
@@ -125,11 +158,7 @@ ibv_mtu mtu_of_bytes(std::uint16_t bytes) {
 
 int to_qp_attributes(const engine::Port& port, Qpn local, const ibv_qp_attr& from,
                      std::uint32_t mask, QpAttributes& to) {
-  // Path migration and rate limits are not among our capabilities.
-  if ((mask & (attribute::kAlternatePath | attribute::kRateLimit | attribute::kCapabilities)) !=
-      0) {
-    return EOPNOTSUPP;
-  }
+  if (const int error = check_attributes(from, mask); error != 0) return error;
   to.state = static_cast<QpState>(from.qp_state);
   to.current_state = static_cast<QpState>(from.cur_qp_state);
   to.sqd_notify = from.en_sqd_async_notify != 0;
@@ -154,6 +183,7 @@ int to_qp_attributes(const engine::Port& port, Qpn local, const ibv_qp_attr& fro
   }
   if ((mask & attribute::kAddressVector) == 0) return 0;
   to.sgid_index = from.ah_attr.grh.sgid_index;
+  to.service_level = from.ah_attr.sl;
   return to_path(port, local, to.destination_qpn, from.ah_attr, to.path);
 }
 
@@ -180,6 +210,7 @@ void to_ibv_qp_attr(const QpAttributes& from, ibv_qp_attr& to) {
   if (from.path.destination.is_zero()) return;
   to.ah_attr.is_global = 1;
   to.ah_attr.port_num = 1;
+  to.ah_attr.sl = from.service_level;
   std::memcpy(to.ah_attr.grh.dgid.raw, from.path.destination.bytes.data(), 16);
   to.ah_attr.grh.flow_label = from.path.flow_label;
   to.ah_attr.grh.sgid_index = from.sgid_index;

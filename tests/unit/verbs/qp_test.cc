@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include <bit>
+
 #include "unit/verbs/fixture.h"
 
 namespace uroce::verbs {
 namespace {
 
 using QpTest = VerbsTest;
+
+// What a program in C may put there.
+ibv_qp_state state_of(std::uint32_t number) { return std::bit_cast<ibv_qp_state>(number); }
 
 TEST_F(QpTest, CapabilitiesAreGivenAtTheLimitAndRefusedBeyond) {
   const auto wanted = [](std::uint32_t ibv_qp_cap::*field, std::uint32_t value) {
@@ -131,6 +136,8 @@ TEST_F(QpTest, ModifyRefusesWhatNoDeviceOfOursTakes) {
            Case{"port", [](ibv_qp_attr& a) { a.ah_attr.port_num = 2; }},
            Case{"empty GID", [](ibv_qp_attr& a) { a.ah_attr.grh.sgid_index = 1; }},
            Case{"GID index", [](ibv_qp_attr& a) { a.ah_attr.grh.sgid_index = 200; }},
+           Case{"service level", [](ibv_qp_attr& a) { a.ah_attr.sl = 16; }},
+           Case{"state", [](ibv_qp_attr& a) { a.qp_state = state_of(256 + IBV_QPS_RTR); }},
            Case{"other family", [](ibv_qp_attr& a) { a.ah_attr.grh.dgid.raw[0] = 0xfd; }},
            Case{"path MTU", [](ibv_qp_attr& a) { a.path_mtu = ibv_mtu(6); }},
            Case{"reads", [](ibv_qp_attr& a) { a.max_dest_rd_atomic = 129; }},
@@ -150,14 +157,50 @@ TEST_F(QpTest, ModifyRefusesWhatNoDeviceOfOursTakes) {
   EXPECT_EQ(fakes_.local->open_paths, 0);
 }
 
-TEST_F(QpTest, QueryTellsWhatWasSet) {
+// man ibv_modify_qp: an attribute is set or refused, never taken and forgotten.
+TEST_F(QpTest, ModifyForgetsNoAttribute) {
   Qp* a = make_qp();
   Qp* b = make_qp();
   connect(*a, *b);
+  ibv_qp_attr wanted{};
+  const auto set_migration = [&](int state) {
+    wanted.path_mig_state = static_cast<ibv_mig_state>(state);
+    return modify_qp(*a, wanted, IBV_QP_PATH_MIG_STATE);
+  };
+  EXPECT_EQ(set_migration(IBV_MIG_MIGRATED), 0);
+  EXPECT_EQ(set_migration(IBV_MIG_ARMED), EOPNOTSUPP);
+  EXPECT_EQ(set_migration(IBV_MIG_REARM), EOPNOTSUPP);
+  EXPECT_EQ(set_migration(3), EINVAL);
+  const auto set_access = [&](unsigned flags) {
+    wanted.qp_access_flags = flags;
+    return modify_qp(*a, wanted, IBV_QP_ACCESS_FLAGS);
+  };
+  const unsigned named = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_ON_DEMAND;
+  EXPECT_EQ(set_access(named), 0);
+  EXPECT_EQ(set_access(0xffff'ffff), EINVAL);
+  EXPECT_EQ(set_access(IBV_ACCESS_REMOTE_READ | 1U << 15), EINVAL);
+  wanted.cur_qp_state = state_of(256 + IBV_QPS_RTS);
+  EXPECT_EQ(modify_qp(*a, wanted, IBV_QP_CUR_STATE), EINVAL);
+  ibv_qp_attr now{};
+  ibv_qp_init_attr initial{};
+  query_qp(*a, now, initial);
+  EXPECT_EQ(now.qp_access_flags, named);
+  EXPECT_EQ(now.path_mig_state, IBV_MIG_MIGRATED);
+}
+
+TEST_F(QpTest, QueryTellsWhatWasSet) {
+  Qp* a = make_qp();
+  Qp* b = make_qp();
+  ASSERT_EQ(to_init(*a), 0);
+  ibv_qp_attr to_peer = rtr(*b);
+  to_peer.ah_attr.sl = 3;
+  ASSERT_EQ(modify_qp(*a, to_peer, kRtrMask), 0);
+  ASSERT_EQ(to_rts(*a), 0);
   ibv_qp_attr now{};
   ibv_qp_init_attr initial{};
   query_qp(*a, now, initial);
   EXPECT_EQ(now.qp_state, IBV_QPS_RTS);
+  EXPECT_EQ(now.ah_attr.sl, 3);
   EXPECT_EQ(now.path_mtu, IBV_MTU_1024);
   EXPECT_EQ(now.dest_qp_num, b->core.number.value);
   EXPECT_EQ(now.timeout, 14);
