@@ -2,11 +2,15 @@
 #include "datapath/dpdk/dpdk_datapath.h"
 
 #include <array>
+#include <ctime>
 
 namespace uroce::datapath {
 namespace {
 
 constexpr std::uint16_t kMaxRunPackets = 8;  // as many as are built before the driver gets them
+// A kept port's rings go with this process, perhaps in a moment, and what is in them with them: the
+// last acknowledgement, too. The other side looks once a millisecond, when it has a processor.
+constexpr timespec kUntilRead{0, 20'000'000};
 
 }  // namespace
 
@@ -28,6 +32,7 @@ DpdkDatapath::~DpdkDatapath() {
   receiver_.clear();
   transmitter_.clear();
   if (!parts_.parking_name.empty()) {
+    if (counters_.tx_packets != 0) nanosleep(&kUntilRead, nullptr);
     park_port(parts_.parking_name, {std::move(parts_.claim), std::move(parts_.port)});
   }
 }
