@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "engine/report.h"
 
+#include <array>
 #include <cstdint>
+#include <string_view>
 
 namespace uroce::engine {
 namespace {
@@ -49,9 +51,8 @@ std::string describe(const transport::Counters& c) {
       .text();
 }
 
-std::string describe(const Datapath& link) {
-  const DatapathCounters& c = link.counters();
-  return Line(std::string(link.capabilities().name) + ":")
+std::string describe(std::string_view name, const DatapathCounters& c) {
+  return Line(std::string(name) + ":")
       .add("rx_packets", c.rx_packets)
       .add("rx_bytes", c.rx_bytes)
       .add("tx_packets", c.tx_packets)
@@ -69,13 +70,18 @@ std::string describe(const Datapath& link) {
 
 std::vector<std::string> describe_counters(Engine& engine) {
   transport::Counters counters;
+  std::array<DatapathCounters, transport::kLinkCount> of_links;
   {
     Engine::Section section(engine);
     counters = section.hca().counters();
+    for (transport::LinkId id = 0; id < transport::kLinkCount; ++id) {
+      if (engine.link(id) != nullptr) of_links[id] = engine.link(id)->counters();
+    }
   }
   std::vector<std::string> lines{describe(counters)};
   for (transport::LinkId id = 0; id < transport::kLinkCount; ++id) {
-    if (engine.link(id) != nullptr) lines.push_back(describe(*engine.link(id)));
+    const Datapath* link = engine.link(id);
+    if (link != nullptr) lines.push_back(describe(link->capabilities().name, of_links[id]));
   }
   return lines;
 }
