@@ -5,6 +5,8 @@
 #include <sched.h>
 #include <sys/mount.h>
 
+#include <chrono>
+
 #include "datapath/directory/directory.h"
 #include "datapath/directory/process_state.h"
 #include "support/child.h"
@@ -13,6 +15,7 @@
 namespace uroce::datapath {
 namespace {
 
+using std::chrono::microseconds, std::chrono::steady_clock;
 using test::Child;
 using test::TemporaryFolder;
 
@@ -181,7 +184,10 @@ TEST_F(DirectoryDeath, KilledAnywhereNothingIsLost) {
       }
     });
     EXPECT_EQ(child.hear(), 1u);
-    for (int i = 0; i < round * 4; ++i) ::sched_yield();
+    // A random moment is what is tried, so here time is right.
+    const auto end = steady_clock::now() + microseconds(20 * round);
+    while (steady_clock::now() < end) {
+    }
     child.kill_and_reap();
   }
   a->sweep();

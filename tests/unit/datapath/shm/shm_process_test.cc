@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 
+#include <chrono>
+
 #include "support/child.h"
 #include "support/temporary_folder.h"
 #include "unit/datapath/shm/shm_end.h"
@@ -11,9 +13,9 @@
 namespace uroce::datapath {
 namespace {
 
+using std::chrono::microseconds, std::chrono::steady_clock;
 using test::Child;
 using test::TemporaryFolder;
-
 using testing::ElementsAre;
 
 struct ShmProcess : testing::Test {
@@ -188,10 +190,9 @@ TEST_F(ShmProcess, KilledAnywherePeersDisturbNobody) {
       }
     });
     EXPECT_EQ(child.hear(), 1u);
-    for (std::uint32_t i = 0; i < round * 4; ++i) {
-      ::sched_yield();
-      (void)b.receive();
-    }
+    // A random moment is what is tried, so here time is right.
+    const auto end = steady_clock::now() + microseconds(20 * round);
+    while (steady_clock::now() < end) (void)b.receive();
     child.kill_and_reap();
     (void)b.receive();
     ASSERT_TRUE(a.send(a_to_b, round));
