@@ -14,7 +14,9 @@ target_compile_options(uroce_options INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>)
 target_include_directories(uroce_options INTERFACE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
 if(UROCE_SANITIZE)
-  target_compile_options(uroce_options INTERFACE -fsanitize=${UROCE_SANITIZE} -fno-omit-frame-pointer)
+  # Undefined behaviour alone would only be printed.
+  target_compile_options(uroce_options INTERFACE
+    -fsanitize=${UROCE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(uroce_options INTERFACE -fsanitize=${UROCE_SANITIZE})
 endif()
 
@@ -47,13 +49,26 @@ function(uroce_whole_program name)
   target_compile_options(${name} PRIVATE "${optimise_whole}")
 endfunction()
 
+# GoogleTest's headers are half of what a test costs to compile. ccache keeps nothing that uses
+# precompiled headers, and is better.
+if(CMAKE_CXX_COMPILER_LAUNCHER MATCHES ccache)
+  set(CMAKE_DISABLE_PRECOMPILE_HEADERS ON)
+endif()
+
+# A race ends the process that has it, so that a child's is seen by its test; and no process stays
+# for the second in which ThreadSanitizer waits for more.
+set(UROCE_TEST_ENVIRONMENT
+  LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/support/leaks.supp:print_suppressions=0
+  UBSAN_OPTIONS=print_stacktrace=1
+  TSAN_OPTIONS=halt_on_error=1:atexit_sleep_ms=0)
+
 function(uroce_test name)
   cmake_parse_arguments(arg "" "LABEL" "SOURCES;DEPENDS" ${ARGN})
-  find_package(GTest REQUIRED)
   include(GoogleTest)
   add_executable(${name} ${arg_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
-  target_link_libraries(${name} PRIVATE uroce_options ${arg_DEPENDS} GTest::gmock GTest::gtest_main)
+  target_link_libraries(${name} PRIVATE uroce_options uroce_test_main ${arg_DEPENDS})
+  target_precompile_headers(${name} REUSE_FROM uroce_test_main)
   if(UROCE_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
     # g++ takes instrumented containers for overflows that cannot be; plain builds keep the warnings.
     target_compile_options(${name} PRIVATE
@@ -69,5 +84,6 @@ function(uroce_test name)
     string(REPLACE "/" "-" folder ${folder})
     string(APPEND arg_LABEL "-${folder}")
   endif()
-  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS ${arg_LABEL} TIMEOUT 120)
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60
+    PROPERTIES LABELS ${arg_LABEL} TIMEOUT 120 ENVIRONMENT "${UROCE_TEST_ENVIRONMENT}")
 endfunction()
