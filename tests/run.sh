@@ -4,9 +4,10 @@
 #
 # The whole test run: installs what is missing, then stage by stage (all of them when none is named)
 #   release  builds and runs every test, the style checks among them
-#   asan     what sees bytes of others (wire, memory, transport, shared memory) under AddressSanitizer
-#            and UndefinedBehaviorSanitizer
-#   tsan     what has threads (engine, verbs, shared memory) under ThreadSanitizer
+#   asan     the same, but for what measures time, under AddressSanitizer and
+#            UndefinedBehaviorSanitizer
+#   tsan     what has threads or is called by them (engine, verbs, shared memory, sockets) under
+#            ThreadSanitizer
 #   clang    builds everything with clang and -Werror
 #   style    only the style checks, in the release build
 # A stage that fails does not stop the others; the exit status tells whether any did.
@@ -29,10 +30,11 @@ configure() {  # PRESET [CMAKE-ARGUMENT...]
     { cat "$logs/$1-configure.log"; return 1; }
 }
 
-build() {  # PRESET [TARGET...]
-  configure "$1" || return
+compile() {  # PRESET [TARGET...]
   "${launch[@]}" cmake --build --preset "$1" -j "$jobs" ${2:+--target "${@:2}"} -- --quiet
 }
+
+build() { configure "$1" && compile "$@"; }  # PRESET [TARGET...]
 
 run_ctest() {  # PRESET [CTEST-ARGUMENT...]
   # One at a time: they share devices and ports, and many a test needs two cores by itself.
@@ -41,21 +43,21 @@ run_ctest() {  # PRESET [CTEST-ARGUMENT...]
 
 stage_release() { build release && run_ctest release; }
 
-stage_asan() {
-  # Undefined behaviour alone would only be printed.
-  export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
-  build asan wire_test memory_test protocol_test datapath_shm_test datapath_directory_test &&
-    run_ctest asan --label-regex '^(protocol|unit-(wire|memory|datapath-(shm|directory)))$'
-}
+stage_asan() { build asan && run_ctest asan; }
 
 stage_tsan() {
   # gcc 12's ThreadSanitizer does not start where the kernel randomises more than 28 bits.
   [ "$(cat /proc/sys/vm/mmap_rnd_bits 2> /dev/null || echo 28)" -le 28 ] || launch=(setarch -R)
-  build tsan engine_test verbs_unit_test datapath_shm_test datapath_directory_test &&
-    run_ctest tsan --label-regex '^unit-(engine|verbs|datapath-(shm|directory))$'
+  build tsan engine_test verbs_unit_test verbs_test datapath_shm_test datapath_directory_test \
+      udp_datapath_test &&
+    run_ctest tsan --label-regex '^(verbs|unit-(engine|verbs|datapath-(shm|directory|udp)))$'
 }
 
-stage_clang() { build clang; }
+stage_clang() {
+  # It warns of the same without optimising.
+  configure clang -DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O0 -DCMAKE_C_FLAGS_RELWITHDEBINFO=-O0 &&
+    compile clang
+}
 
 stage_style() { build release && run_ctest release --label-regex style; }
 
@@ -87,7 +89,7 @@ esac
 for name in "${stages[@]}"; do
   case $name in
     release | asan | tsan | clang | style) ;;
-    *) sed -n '3,12s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+    *) sed -n '3,13s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
   esac
 done
 
