@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -12,11 +13,11 @@ namespace uroce::cli {
 namespace {
 
 constexpr const char* kRunFooter =
-    "\nExamples:\n"
+    "Examples:\n"
     "  uroce run -- ibv_devinfo -v\n"
     "  uroce run -- ib_write_bw              in one terminal, and in another\n"
     "  uroce run -- ib_write_bw localhost\n"
-    "  uroce run --netdev eth1 --uplink dpdk:net_af_packet0,iface=eth1 -- rping -s\n";
+    "  uroce run --netdev eth1 --uplink dpdk:net_af_packet0,iface=eth1 -- ib_write_bw\n";
 
 constexpr int kUsageError = 2;
 
@@ -46,25 +47,34 @@ class ProgramFormatter : public CLI::Formatter {
   std::string make_usage(const CLI::App* app, std::string name) const override {
     std::string usage = CLI::Formatter::make_usage(app, std::move(name));
     while (usage.ends_with('\n')) usage.pop_back();
-    return usage + program_ + "\n\n";
+    return usage + program_ + "\n";
   }
 
  private:
   std::string program_;
 };
 
+// One line, like all that we say, and where to find more.
+std::string failure_text(const CLI::App*, const CLI::Error& error) {
+  std::string text = error.what();
+  // Nothing but the command is required; CLI11 does not say which ones there are.
+  if (error.get_name() == "RequiredError") text = "expected a command: run, devices or doctor";
+  text.front() = static_cast<char>(std::tolower(static_cast<unsigned char>(text.front())));
+  return "uroce: " + text + "\nRun with --help for more information.\n";
+}
+
 class Parser {
  public:
   Parser() {
     app_.set_version_flag("--version", "uroce " UROCE_VERSION);
     app_.require_subcommand(1);
-    app_.failure_message(CLI::FailureMessage::simple);
-    run_ = app_.add_subcommand("run", "run a program with RDMA devices of uroce");
+    app_.failure_message(failure_text);
+    run_ = app_.add_subcommand("run", "Run a program with RDMA devices of uroce");
     run_->footer(kRunFooter);
     run_->formatter(std::make_shared<ProgramFormatter>(" [--] PROGRAM [ARGUMENTS...]"));
-    devices_ = app_.add_subcommand("devices", "list the devices and GIDs that a program would see");
+    devices_ = app_.add_subcommand("devices", "List the devices and GIDs that a program would see");
     devices_->add_flag("--json", arguments_.json, "for programs");
-    doctor_ = app_.add_subcommand("doctor", "say what is wrong with the set-up, and what to do");
+    doctor_ = app_.add_subcommand("doctor", "Say what is wrong with the set-up, and what to do");
     doctor_->formatter(std::make_shared<ProgramFormatter>(" [-- PROGRAM]"));
     for (CLI::App* command : {run_, devices_, doctor_}) add_config_options(*command);
   }
@@ -102,7 +112,7 @@ class Parser {
       if (!value.empty()) arguments_.flags.push_back({name, value, "--" + name + " " + value});
     }
     if (run_->parsed() && arguments_.program.empty()) {
-      std::cerr << "uroce run: no program was named; try 'uroce run -- ibv_devices'\n";
+      std::cerr << "uroce: no program was named; try 'uroce run -- ibv_devices'\n";
       return kUsageError;
     }
     arguments_.command = run_->parsed()       ? Command::kRun

@@ -9,6 +9,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 Arguments parsed(const std::vector<std::string>& words) {
   const auto result = parse_arguments(words);
@@ -66,6 +67,36 @@ TEST(Arguments, UsageErrorsEndWithTwoAndHelpWithNone) {
   EXPECT_THAT(text, HasSubstr("uroce run [OPTIONS] [--] PROGRAM [ARGUMENTS...]"));
   EXPECT_EQ(status({"--version"}, &text), 0);
   EXPECT_THAT(text, testing::StartsWith("uroce "));
+}
+
+TEST(Arguments, ErrorsBeginAsAllOurLinesDo) {
+  const std::vector<std::vector<std::string>> wrong = {{},
+                                                       {"jog"},
+                                                       {"run"},
+                                                       {"run", "--bogus", "--", "x"},
+                                                       {"devices", "--bogus"},
+                                                       {"run", "--uplink"}};
+  for (const auto& words : wrong) {
+    std::string text;
+    EXPECT_EQ(status(words, &text), 2);
+    EXPECT_THAT(text, testing::StartsWith("uroce: ")) << testing::PrintToString(words);
+  }
+}
+
+TEST(Arguments, WithoutACommandTheCommandsAreNamed) {
+  std::string text;
+  EXPECT_EQ(status({}, &text), 2);
+  EXPECT_THAT(text, HasSubstr("run, devices or doctor"));
+}
+
+TEST(Arguments, HelpHasNoHolesAndNamesNoProgramThatCannotWork) {
+  for (const char* command : {"run", "devices", "doctor"}) {
+    std::string text;
+    EXPECT_EQ(status({command, "--help"}, &text), 0);
+    EXPECT_THAT(text, Not(HasSubstr("\n\n\n"))) << command;
+    EXPECT_THAT(text, testing::ContainsRegex("^[A-Z]")) << command;
+    EXPECT_THAT(text, Not(HasSubstr("rping"))) << "rdma_cm is not there";
+  }
 }
 
 }  // namespace
