@@ -48,15 +48,18 @@ std::string text_of(const std::array<char, N>& characters) {
 }  // namespace
 
 Result<std::unique_ptr<Directory>> Directory::join(const JoinOptions& options) {
-  Result<SharedFile*> file = SharedFile::open(options.folder);
-  if (!file) return file.error();
-  std::unique_ptr<Directory> directory(new Directory(*file));
-  directory->sweep();
-  if (!directory->take_slot(options.device)) {
-    return Error{EUSERS, options.folder + "/directory: " + std::to_string(kSlotCount) +
-                             " devices are open already"};
+  for (;;) {
+    Result<SharedFile*> file = SharedFile::open(options.folder);
+    if (!file) return file.error();
+    std::unique_ptr<Directory> directory(new Directory(*file));
+    directory->sweep();
+    if (!directory->take_slot(options.device)) {
+      return Error{EUSERS, options.folder + "/directory: " + std::to_string(kSlotCount) +
+                               " devices are open already"};
+    }
+    // Before we had a slot, another version may have taken the file for nobody's; now it cannot.
+    if (!(*file)->is_removed()) return directory;
   }
-  return directory;
 }
 
 Directory::~Directory() {

@@ -10,6 +10,8 @@
 #include <cstring>
 #include <new>
 
+#include "datapath/directory/former_version.h"
+
 namespace uroce::datapath {
 namespace {
 
@@ -87,19 +89,37 @@ Result<SharedFile*> SharedFile::find_or_open(Registry& all, const std::string& f
     }
   }
   auto* file = new SharedFile(folder);
-  std::string trouble = file->open_file();
-  if (trouble.empty()) trouble = file->allocate();
-  if (trouble.empty()) trouble = file->map();
+  std::string trouble = file->open_of_our_version();
   if (!trouble.empty()) {
     const int code = errno;
-    if (file->descriptor_ >= 0) ::close(file->descriptor_);
-    if (file->folder_descriptor_ >= 0) ::close(file->folder_descriptor_);
+    file->close_descriptors();
     delete file;
     return Error{code == 0 ? EIO : code, std::move(trouble)};
   }
   file->next_ = all.first;
   all.first = file;
   return file;
+}
+
+std::string SharedFile::open_of_our_version() {
+  for (;;) {
+    std::string trouble = open_file();
+    if (trouble.empty()) trouble = allocate();
+    if (trouble.empty()) trouble = map();
+    if (trouble.empty() || errno != EPROTO) return trouble;
+    const Clearance clearance = clear_former_version(folder_descriptor_, descriptor_);
+    if (clearance == Clearance::kFailed)
+      return explain("removing " + folder_ + "/directory", errno);
+    errno = EPROTO;
+    if (clearance == Clearance::kInUse) return trouble;
+    close_descriptors();
+  }
+}
+
+void SharedFile::close_descriptors() {
+  for (int* descriptor : {&descriptor_, &folder_descriptor_}) {
+    if (*descriptor >= 0) ::close(std::exchange(*descriptor, -1));
+  }
 }
 
 std::string SharedFile::open_file() {
@@ -149,8 +169,13 @@ std::string SharedFile::map() {
   ::munmap(mapped, sizeof(Table));
   errno = EPROTO;
   return folder_ +
-         "/directory belongs to another version of uroce; end its programs and remove the file, or "
-         "use another runtime folder";
+         "/directory is in use by another version of uroce; end its programs, or use another "
+         "runtime folder";
+}
+
+bool SharedFile::is_removed() const {
+  struct stat facts {};
+  return ::fstat(descriptor_, &facts) == 0 && facts.st_nlink == 0;
 }
 
 bool SharedFile::try_lock(std::uint32_t index) const {

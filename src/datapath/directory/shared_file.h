@@ -31,7 +31,7 @@ namespace uroce::datapath {
 class SharedFile {
  public:
   // Of `folder`/directory, made if need be, every byte of it allocated: a full disk is an Error
-  // here and not a SIGBUS later.
+  // here and not a SIGBUS later. A file that another version left is replaced, if nobody uses it.
   // Lives as long as the process; a forked child gets its own.
   static Result<SharedFile*> open(const std::string& folder);
   SharedFile(const SharedFile&) = delete;
@@ -40,6 +40,9 @@ class SharedFile {
   [[nodiscard]] Table* table() const { return table_; }
   [[nodiscard]] const std::string& folder() const { return folder_; }
   [[nodiscard]] int folder_descriptor() const { return folder_descriptor_; }
+
+  // Nobody who comes will find it.
+  [[nodiscard]] bool is_removed() const;
 
   // Taken by threads of this process around everything that locks or unlocks.
   [[nodiscard]] std::mutex& threads() { return threads_; }
@@ -63,10 +66,12 @@ class SharedFile {
   explicit SharedFile(std::string folder) : folder_(std::move(folder)) {}
   static Registry& registry();
   static Result<SharedFile*> find_or_open(Registry& all, const std::string& folder);
+  std::string open_of_our_version();
   std::string open_file();
   [[nodiscard]] std::string allocate() const;
   std::string map();
   void close_inherited() const;
+  void close_descriptors();
 
   std::string folder_;
   int folder_descriptor_ = -1;

@@ -64,6 +64,32 @@ TEST_F(DirectoryDeath, AKilledProcessIsDeadAtOnceAndSweptLater) {
   EXPECT_FALSE(a->sweep());
 }
 
+// A program of another version: its table has another format, its locks are where they always are.
+TEST_F(DirectoryDeath, AnotherVersionsFileIsReplacedOnlyWhenItsLastUserIsDead) {
+  const std::string path = folder.path() + "/directory";
+  Child other([&](Child& self) {
+    const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    const std::uint64_t format = 1;
+    struct flock lock {};
+    lock.l_type = F_WRLCK;
+    lock.l_start = 77;
+    lock.l_len = 1;
+    const bool done = ::write(file, &format, sizeof format) == sizeof format &&
+                      ::fcntl(file, F_SETLK, &lock) == 0;
+    self.tell(done ? 1 : 0);
+    (void)self.hear();
+  });
+  ASSERT_EQ(other.hear(), 1u);
+  const auto refused = Directory::join({.folder = folder.path(), .device = "uroce0"});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, EPROTO);
+  EXPECT_THAT(refused.error().message, testing::HasSubstr("in use by another version"));
+  other.kill_and_reap();
+  auto a = join();
+  Child child([&](Child& self) { be_a_peer(self); });
+  EXPECT_TRUE(a->is_alive(meet(child).slot));
+}
+
 TEST_F(DirectoryDeath, AZombieIsDead) {
   auto a = join();
   Child child([&](Child& self) { be_a_peer(self); });

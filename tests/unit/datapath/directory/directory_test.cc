@@ -155,11 +155,20 @@ TEST_F(DirectoryTest, AMissingFolderIsAnErrorThatNamesIt) {
   EXPECT_THAT(joined.error().message, testing::HasSubstr(folder.path() + "/none"));
 }
 
-TEST_F(DirectoryTest, AFileOfAnotherVersionIsAnError) {
+// With the group of UDP sockets and the control sockets that belong to it, and nothing else.
+TEST_F(DirectoryTest, AFileThatAnotherVersionLeftIsReplaced) {
+  const std::vector<std::string> of_engines = {"udp-4791"}, of_others = {"trees.lock", "tree-1"};
   std::ofstream(folder.path() + "/directory") << "something else altogether";
-  auto joined = Directory::join({.folder = folder.path(), .device = "uroce0"});
-  ASSERT_FALSE(joined);
-  EXPECT_EQ(joined.error().code, EPROTO);
+  for (const std::string& name : of_engines) std::ofstream(folder.path() + "/" + name) << "old";
+  for (const std::string& name : of_others) std::ofstream(folder.path() + "/" + name) << "old";
+  auto a = join(), b = join();
+  EXPECT_EQ(a->slots().size(), 2u);
+  for (const std::string& name : of_engines) {
+    EXPECT_FALSE(std::filesystem::exists(folder.path() + "/" + name)) << name;
+  }
+  for (const std::string& name : of_others) {
+    EXPECT_TRUE(std::filesystem::exists(folder.path() + "/" + name)) << name;
+  }
 }
 
 TEST_F(DirectoryTest, ALinkInPlaceOfTheFileIsNotFollowed) {
