@@ -54,8 +54,8 @@ struct QpAttributes {
   std::uint8_t link = 0;  // which of the device's links carries it
   std::uint8_t sgid_index = 0;
   std::uint8_t service_level = 0;  // a VLAN's priority on the wire, and we tag nothing
-  std::uint16_t path_mtu = 256;  // bytes
-  std::uint8_t timeout = 0;      // 4.096 us << timeout; 0: wait for ever
+  std::uint16_t path_mtu = 256;    // bytes
+  std::uint8_t timeout = 0;        // 4.096 us << timeout; 0: wait for ever
   std::uint8_t retry_count = 0;
   std::uint8_t rnr_retry = 0;  // 7: without end
   Psn receive_psn;
