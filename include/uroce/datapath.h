@@ -66,8 +66,9 @@ class Datapath {
   // engine's helper. There are turns that nobody announces.
   enum class Turn : std::uint8_t { kApplication, kHelper };
   virtual void begin_turn(Turn) {}
-  // The application takes no more turns until it is told of a completion.
-  virtual void on_application_wait() {}
+  // The application has asked to be told of a completion, and may wait for it from now on; or it was
+  // told.
+  virtual void application_waits(bool) {}
 
   // Fills `packets` from the front and returns how many; 0 when there is nothing.
   [[nodiscard]] virtual std::size_t rx_burst(std::span<RxPacket> packets) = 0;

@@ -107,13 +107,17 @@ void Engine::application_will_sleep() {
   if (is_abandoned()) return;
   lock_.lock();
   policy_.application_will_sleep();
-  for (const auto& datapath : parts_.links) {
-    if (datapath != nullptr) datapath->on_application_wait();
-  }
+  set_application_waits(true);
   // What cannot be armed has something to give already; then the helper looks, not we: the
   // application polls once more before it sleeps.
   if (!armed_ && !arm()) kick();
   leave();
+}
+
+void Engine::set_application_waits(bool waits) {
+  for (const auto& datapath : parts_.links) {
+    if (datapath != nullptr) datapath->application_waits(waits);
+  }
 }
 
 // --- A turn --------------------------------------------------------------------------------------
@@ -218,6 +222,7 @@ void Engine::tell_application() {
   while (transport::CompletionQueue* cq = hca_.poll_notification()) {
     upcalls_.completion(*cq);
     told_application_ = true;
+    set_application_waits(false);
   }
   transport::Event event;
   while (hca_.poll_event(event)) {

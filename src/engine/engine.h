@@ -135,6 +135,7 @@ class Engine final : private transport::StallOracle {
   void send(Instant now, bool retry_refused);
   void publish(Instant now);
   void tell_application();
+  void set_application_waits(bool waits);
   void mind_the_worker(Instant now);
   [[nodiscard]] Instant next_look(Instant now) const;
   void leave();

@@ -116,8 +116,12 @@ bool Outbound::reads_by_itself() {
       directory_.mailbox(peer_.index).application_turns.load(std::memory_order_relaxed);
   const bool has_polled = is_wake_up_put_off_ || turns != turns_seen_;
   turns_seen_ = turns;
+  const bool was_put_off = is_wake_up_put_off_;
   is_wake_up_put_off_ = has_polled && turns % 2 == 0;
-  if (is_wake_up_put_off_) next_look_ = {};
+  // New time to read it; but to whom reads nothing only once.
+  const std::uint64_t head = writer_.refresh_head();
+  if (is_wake_up_put_off_ && (!was_put_off || head != head_seen_)) next_look_ = {};
+  head_seen_ = head;
   return is_wake_up_put_off_;
 }
 

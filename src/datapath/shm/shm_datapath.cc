@@ -92,11 +92,13 @@ void ShmDatapath::begin_turn(Turn turn) {
   is_helpers_turn_ = turn == Turn::kHelper;
   if (is_helpers_turn_) return;
   std::atomic<std::uint64_t>& turns = mailbox_.application_turns;
-  turns.store((turns.load(std::memory_order_relaxed) | 1) + 1, std::memory_order_relaxed);
+  turns.store(turns.load(std::memory_order_relaxed) + 2, std::memory_order_relaxed);
 }
 
-void ShmDatapath::on_application_wait() {
-  mailbox_.application_turns.fetch_or(1, std::memory_order_relaxed);
+void ShmDatapath::application_waits(bool waits) {
+  std::atomic<std::uint64_t>& turns = mailbox_.application_turns;
+  const std::uint64_t count = turns.load(std::memory_order_relaxed) & ~std::uint64_t{1};
+  turns.store(count + (waits ? 1 : 0), std::memory_order_relaxed);
 }
 
 // ---- sending ----
@@ -106,7 +108,8 @@ std::size_t ShmDatapath::tx_burst(std::span<TxFrame> frames) {
   refused_now_ = 0;
   for (TxFrame& frame : frames) send_one(frame);
   for (Outbound* to : touched_) {
-    if (is_helpers_turn_ && to->reads_by_itself()) continue;
+    const bool is_full = to->refusing_in_burst == burst_;
+    if (is_helpers_turn_ && !is_full && to->reads_by_itself()) continue;
     if (to->wake_if_asleep()) ++counters_.wakeups_sent;
   }
   touched_.clear();

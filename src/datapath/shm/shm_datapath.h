@@ -46,7 +46,7 @@ class ShmDatapath final : public Datapath {
   [[nodiscard]] int open_path(Path& path, Qpn destination) override;
   void close_path(Path& path) override;
   void begin_turn(Turn turn) override;
-  void on_application_wait() override;
+  void application_waits(bool waits) override;
   [[nodiscard]] std::size_t rx_burst(std::span<RxPacket> packets) override;
   std::size_t tx_burst(std::span<TxFrame> frames) override;
   void on_turn(Instant now) override;

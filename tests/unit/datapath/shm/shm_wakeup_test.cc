@@ -128,12 +128,27 @@ TEST_F(ShmWakeupPutOff, WhoHasNotReadByThenIsWoken) {
   EXPECT_TRUE(is_readable(b));
 }
 
-TEST_F(ShmWakeupPutOff, EachFrameGivesItNewTime) {
+TEST_F(ShmWakeupPutOff, WhoReadsIsGivenNewTimeByEachFrame) {
   send_in_helpers_turn(1, 1'000);
+  EXPECT_THAT(b.receive(), ElementsAre(1));
+  EXPECT_THAT(b.receive(), testing::IsEmpty());  // gives the record back
   send_in_helpers_turn(2, 40'000);
   a.link().on_turn({60'000});
   EXPECT_FALSE(is_readable(b));
   EXPECT_EQ(a.link().next_look(), Instant{90'000});
+}
+
+TEST_F(ShmWakeupPutOff, WhoReadsNothingIsWokenHoweverMuchIsSentToIt) {
+  for (std::int64_t now = 1'000; now <= 51'000; now += 10'000) send_in_helpers_turn(1, now);
+  EXPECT_TRUE(is_readable(b));
+}
+
+TEST_F(ShmWakeupPutOff, AFullRingWakesAtOnce) {
+  a.link().begin_turn(Datapath::Turn::kHelper);
+  std::uint32_t count = 0;
+  while (a.send(path, count, 60'000)) ++count;
+  EXPECT_GT(count, 1u);
+  EXPECT_TRUE(is_readable(b));
 }
 
 TEST_F(ShmWakeupPutOff, WhoHasStoppedPollingIsWokenAtOnce) {
@@ -145,7 +160,8 @@ TEST_F(ShmWakeupPutOff, WhoHasStoppedPollingIsWokenAtOnce) {
 }
 
 TEST_F(ShmWakeupPutOff, WhoWaitsToBeToldIsWokenAtOnce) {
-  b.link().on_application_wait();
+  b.link().application_waits(true);
+  b.link().begin_turn(Datapath::Turn::kApplication);
   send_in_helpers_turn(1, 1'000);
   EXPECT_TRUE(is_readable(b));
 }
