@@ -16,14 +16,14 @@
 namespace uroce::datapath::udp {
 namespace {
 
-struct Holder {
+struct Socket {
   unsigned uid = 0;
-  std::uint64_t inode = 0;  // 0: a socket without a file, so the kernel's own
+  std::uint64_t inode = 0;
 };
 
 // A line of /proc/net/udp{,6}: "sl: local:port remote:port st tx:rx tr:when retrnsmt uid timeout
 // inode ...".
-std::optional<Holder> parse_line(const std::string& line, std::uint16_t port) {
+std::optional<Socket> parse_line(const std::string& line, std::uint16_t port) {
   std::istringstream fields(line);
   std::string slot, local, remote, state, queues, timer, retransmits, uid, timeout, inode;
   fields >> slot >> local >> remote >> state >> queues >> timer >> retransmits >> uid >> timeout >>
@@ -31,15 +31,15 @@ std::optional<Holder> parse_line(const std::string& line, std::uint16_t port) {
   const std::size_t colon = local.rfind(':');
   if (!fields || colon == std::string::npos) return std::nullopt;
   if (std::strtoul(local.c_str() + colon + 1, nullptr, 16) != port) return std::nullopt;
-  return Holder{static_cast<unsigned>(std::strtoul(uid.c_str(), nullptr, 10)),
+  return Socket{static_cast<unsigned>(std::strtoul(uid.c_str(), nullptr, 10)),
                 std::strtoull(inode.c_str(), nullptr, 10)};
 }
 
-std::optional<Holder> find_holder(std::uint16_t port) {
+std::optional<Socket> find_socket(std::uint16_t port) {
   for (const char* table : {"/proc/net/udp", "/proc/net/udp6"}) {
     std::ifstream file(table);
     for (std::string line; std::getline(file, line);) {
-      if (const auto holder = parse_line(line, port)) return holder;
+      if (const auto socket = parse_line(line, port)) return socket;
     }
   }
   return std::nullopt;
@@ -78,24 +78,35 @@ std::string user_name(unsigned uid) {
 
 }  // namespace
 
-std::string describe_port_owner(std::uint16_t port) {
-  const auto holder = find_holder(port);
-  if (!holder) return {};
-  if (holder->inode == 0) return "the kernel itself (rxe, or another tunnel)";
-  std::string text = "uid " + std::to_string(holder->uid) + user_name(holder->uid);
-  if (const std::string process = find_process(holder->inode); !process.empty()) {
-    text += ", " + process;
+std::optional<PortHolder> find_port_holder(std::uint16_t port) {
+  const auto socket = find_socket(port);
+  if (!socket) return std::nullopt;
+  return PortHolder{socket->uid, find_process(socket->inode)};
+}
+
+std::string explain_holder(const PortHolder& holder, unsigned own_uid) {
+  std::string text = "uid " + std::to_string(holder.uid) + user_name(holder.uid);
+  if (!holder.process.empty()) {
+    text += ", " + holder.process;
+  } else if (holder.uid == 0) {
+    // The kernel's sockets look like those of a process of root that is not ours to see.
+    text += " or the kernel itself (rxe, a tunnel)";
   }
-  return text;
+  if (holder.uid == own_uid) {
+    return text +
+           ", which does not share it, so it is no program of uroce: end it, or use "
+           "--uplink none";
+  }
+  return text + "; only processes of one user can share it (this one is uid " +
+         std::to_string(own_uid) + "): end it, run as that user, or use --uplink none";
 }
 
 std::string explain_bind_failure(std::uint16_t port, int error) {
-  std::string text = "cannot bind UDP port " + std::to_string(port) + ": ";
+  const std::string text = "cannot bind UDP port " + std::to_string(port) + ": ";
   if (error != EADDRINUSE) return text + std::strerror(error);
-  const std::string owner = describe_port_owner(port);
-  return text + "it belongs to " + (owner.empty() ? "another socket" : owner) +
-         "; only processes of one user can share it (this one is uid " + std::to_string(geteuid()) +
-         ")";
+  const auto holder = find_port_holder(port);
+  if (!holder) return text + "another socket had it a moment ago; try again";
+  return text + "it belongs to " + explain_holder(*holder, geteuid());
 }
 
 }  // namespace uroce::datapath::udp

@@ -16,8 +16,10 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
 
-// Holds a port without sharing it, as another user's process would.
+// Holds a port without sharing it, as any program that is not ours.
 class Holder {
  public:
   Holder() : descriptor_(socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
@@ -36,20 +38,40 @@ class Holder {
   std::uint16_t port_ = 0;
 };
 
-TEST(PortOwner, IsNamedByUserAndProcess) {
+TEST(PortHolder, IsNamedByUserAndProcess) {
   const Holder holder;
-  EXPECT_THAT(udp::describe_port_owner(holder.port()),
-              AllOf(HasSubstr("uid " + std::to_string(getuid())),
-                    HasSubstr("pid " + std::to_string(getpid()))));
+  const auto found = udp::find_port_holder(holder.port());
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->uid, getuid());
+  EXPECT_THAT(found->process, HasSubstr("pid " + std::to_string(getpid())));
 }
 
-TEST(PortOwner, OfAFreePortIsNobody) {
+TEST(PortHolder, OfAFreePortIsNobody) {
   std::uint16_t port;
   {
     const Holder holder;
     port = holder.port();
   }
-  EXPECT_EQ(udp::describe_port_owner(port), "");
+  EXPECT_FALSE(udp::find_port_holder(port));
+}
+
+TEST(PortHolder, OfAnotherUserCannotShare) {
+  EXPECT_THAT(
+      udp::explain_holder({4'000'000, "pid 7 (ib_write_bw)"}, 1000),
+      AllOf(StartsWith("uid 4000000, pid 7 (ib_write_bw);"),
+            HasSubstr("one user can share it (this one is uid 1000)"), HasSubstr("--uplink none")));
+}
+
+TEST(PortHolder, OfTheSameUserIsNoProgramOfOurs) {
+  EXPECT_THAT(udp::explain_holder({4'000'000, "pid 7 (python3)"}, 4'000'000),
+              AllOf(HasSubstr("pid 7 (python3), which does not share it"),
+                    HasSubstr("--uplink none"), Not(HasSubstr("one user"))));
+}
+
+TEST(PortHolder, MayBeTheKernelWhereNoProcessIsSeen) {
+  EXPECT_THAT(udp::explain_holder({0, ""}, 0), HasSubstr("the kernel itself"));
+  EXPECT_THAT(udp::explain_holder({0, ""}, 1000), HasSubstr("the kernel itself"));
+  EXPECT_THAT(udp::explain_holder({0, "pid 7 (python3)"}, 0), Not(HasSubstr("kernel")));
 }
 
 TEST(UdpDatapath, SaysInOneLineWhoHoldsThePort) {
@@ -62,7 +84,7 @@ TEST(UdpDatapath, SaysInOneLineWhoHoldsThePort) {
   EXPECT_EQ(link.error().code, EADDRINUSE);
   EXPECT_THAT(link.error().message,
               AllOf(HasSubstr("UDP port " + std::to_string(holder.port())),
-                    HasSubstr("pid " + std::to_string(getpid())), HasSubstr("one user")));
+                    HasSubstr("pid " + std::to_string(getpid())), HasSubstr("does not share it")));
   EXPECT_EQ(link.error().message.find('\n'), std::string::npos);
 }
 
