@@ -57,14 +57,12 @@ void json_gids(std::ostream& out, const ListedDevice& listed) {
   }
 }
 
-Result<std::vector<ListedDevice>> collect(const Arguments& arguments) {
-  const host::Environment environment = host::current_environment();
-  const Result<Setup> setup = resolve_setup(arguments, environment);
-  if (!setup) return setup.error();
-  const Result<PreparedTree> tree = prepare_tree(*setup, environment);
+Result<std::vector<ListedDevice>> collect(const Setup& setup,
+                                          const host::Environment& environment) {
+  const Result<PreparedTree> tree = prepare_tree(setup, environment);
   if (!tree) return tree.error();
   std::vector<ListedDevice> result;
-  for (const host::Device& device : setup->devices) {
+  for (const host::Device& device : setup.devices) {
     const std::string path = tree->path + "/sys/class/infiniband/" + device.name;
     result.push_back({device, host::read_device_files(path, device.name).gids});
   }
@@ -107,7 +105,9 @@ std::string devices_json(const std::vector<ListedDevice>& devices) {
 }
 
 int list_devices(const Arguments& arguments) {
-  const Result<std::vector<ListedDevice>> devices = collect(arguments);
+  const host::Environment environment = host::current_environment();
+  const Result<Setup> setup = resolve_setup(arguments, environment);
+  const auto devices = setup ? collect(*setup, environment) : setup.error();
   if (!devices) {
     for (const std::string& line : host::split(devices.error().message, '\n')) {
       std::cerr << "uroce: " << line << "\n";
@@ -115,6 +115,8 @@ int list_devices(const Arguments& arguments) {
     return 1;
   }
   std::cout << (arguments.json ? devices_json(*devices) : devices_text(*devices));
+  const LoopbackHint hint = loopback_hint(*setup);
+  if (!hint.what.empty()) std::cerr << "uroce: " << hint.what << "; " << hint.advice << "\n";
   return 0;
 }
 

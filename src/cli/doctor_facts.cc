@@ -6,6 +6,7 @@
 #include <linux/netlink.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -15,9 +16,12 @@
 #include <sstream>
 
 #include "cli/port_holders.h"
+#include "datapath/directory/table.h"
+#include "datapath/dpdk_drivers.h"
 #include "host/ethtool.h"
 #include "host/files.h"
 #include "host/host_identity.h"
+#include "posix/capability.h"
 #include "posix/descriptor.h"
 
 namespace uroce::cli {
@@ -65,6 +69,17 @@ void look_at_kernel_rdma(DoctorFacts& facts) {
   facts.kernel_devices = host::list_directory("/sys/class/infiniband");
 }
 
+// The engines' directory is allocated once and stays; what else they keep there is small.
+std::uint64_t missing_bytes(const std::string& folder) {
+  constexpr std::uint64_t kOtherFiles = 64 * 1024;
+  constexpr std::uint64_t kBytes = sizeof(datapath::Table);
+  struct stat status {};
+  const bool is_there = stat((folder + "/directory").c_str(), &status) == 0 &&
+                        static_cast<std::uint64_t>(status.st_blocks) * 512 >= kBytes;
+  return is_there ? 0 : kBytes + kOtherFiles;
+}
+
+// Whether the device tree fits is found out by making it, as any command does.
 void look_at_runtime_directory(DoctorFacts& facts, const host::Environment& environment) {
   const Result<host::RuntimeDirectory> directory =
       host::open_runtime_directory(environment, host::read_host_identity().network_namespace);
@@ -73,10 +88,22 @@ void look_at_runtime_directory(DoctorFacts& facts, const host::Environment& envi
     return;
   }
   facts.runtime_path = directory->path;
+  if (facts.setup) {
+    const auto prepared = prepare_tree(*facts.setup, environment);
+    if (!prepared) facts.runtime_error = prepared.error().message;
+  }
   struct statvfs status {};
   if (statvfs(directory->path.c_str(), &status) == 0) {
     facts.runtime_free_bytes = std::uint64_t{status.f_bavail} * status.f_frsize;
+    facts.runtime_missing_bytes = missing_bytes(directory->network_path);
   }
+}
+
+std::string missing_capability(const host::Config& config) {
+  if (config.uplink.kind != host::UplinkKind::kDpdk) return {};
+  const auto* driver = datapath::find_dpdk_driver(datapath::dpdk_device(config.uplink.dpdk_spec));
+  if (driver == nullptr || driver->capability < 0) return {};
+  return posix::has_capability(driver->capability) ? "" : std::string(driver->capability_name);
 }
 
 std::vector<LinkFacts> look_at_links(const Setup& setup) {
@@ -128,6 +155,7 @@ DoctorFacts gather_facts(const Arguments& arguments) {
   if (setup) {
     facts.links = look_at_links(*setup);
     facts.port_holders = find_port_holders(setup->config.udp_port);
+    facts.missing_capability = missing_capability(setup->config);
     facts.setup = std::move(*setup);
   } else {
     facts.setup_error = setup.error().message;

@@ -28,6 +28,8 @@ struct PortHolder {
   uid_t user = 0;
   pid_t process = 0;    // 0: not ours to see
   std::string program;  // likewise empty
+  // With other programs of its user, as those under 'uroce run' do.
+  bool shares = false;
 };
 
 // Of one device's interface.
@@ -48,6 +50,7 @@ struct DoctorFacts {
   std::string runtime_path;
   std::string runtime_error;
   std::uint64_t runtime_free_bytes = 0;
+  std::uint64_t runtime_missing_bytes = 0;  // what the next program will still take of them
   std::vector<LinkFacts> links;
   bool kernel_has_rdma = false;
   std::vector<std::string> kernel_devices;
@@ -56,7 +59,8 @@ struct DoctorFacts {
   std::uint64_t receive_buffer_max_bytes = 0;
   std::uint64_t memlock_bytes = 0;  // UINT64_MAX: unlimited
   std::uint64_t hugepages_total = 0, hugepages_free = 0, hugepage_kib = 0;
-  std::string dpdk_load_error;  // of the module, when there is one
+  std::string dpdk_load_error;     // of the module, when there is one
+  std::string missing_capability;  // "CAP_NET_RAW", that the port of the uplink needs
   std::optional<ProgramFacts> program;
 };
 

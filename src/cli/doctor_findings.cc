@@ -12,7 +12,6 @@ namespace {
 using enum Severity;
 
 constexpr std::uint64_t kMebi = 1024 * 1024;
-constexpr std::uint64_t kRuntimeFreeMin = 8 * kMebi;
 constexpr std::uint64_t kReceiveBufferGood = 4 * kMebi;
 constexpr std::uint64_t kMemlockGood = 64 * kMebi;
 // A segmented train that the kernel passes to a socket in one piece.
@@ -110,6 +109,8 @@ void judge_setup(const DoctorFacts& facts, std::vector<Finding>& findings) {
     findings.push_back({kGood, "configured by " + facts.setup->config_file, ""});
   }
   for (const host::Device& device : facts.setup->devices) judge_device(device, findings);
+  const LoopbackHint hint = loopback_hint(*facts.setup);
+  if (!hint.what.empty()) findings.push_back({kNote, hint.what, hint.advice});
   const bool no_peers = uses(facts, host::UplinkKind::kNone) && !facts.setup->config.local;
   if (no_peers) {
     findings.push_back({kProblem, "uplink is none and local is off, so no peer can be reached",
@@ -119,11 +120,13 @@ void judge_setup(const DoctorFacts& facts, std::vector<Finding>& findings) {
 
 void judge_runtime_directory(const DoctorFacts& facts, std::vector<Finding>& findings) {
   if (!facts.runtime_error.empty()) {
-    findings.push_back({kProblem, facts.runtime_error, "processes of one host meet there"});
-  } else if (facts.runtime_free_bytes < kRuntimeFreeMin) {
+    findings.push_back({kProblem, facts.runtime_error,
+                        "programs under 'uroce run' meet there; UROCE_RUNTIME_DIR names another"});
+  } else if (facts.runtime_free_bytes < facts.runtime_missing_bytes) {
     findings.push_back({kProblem,
                         facts.runtime_path + " has only " + size_text(facts.runtime_free_bytes) +
-                            " free, too little for the device tree",
+                            " free, and the next program takes " +
+                            size_text(facts.runtime_missing_bytes) + " of it",
                         "make room there, or set UROCE_RUNTIME_DIR"});
   } else {
     findings.push_back({kGood, "processes meet in " + facts.runtime_path, ""});
@@ -134,31 +137,41 @@ std::string holder_text(const PortHolder& holder) {
   std::string text = "user " + std::to_string(holder.user);
   if (holder.process != 0) {
     text += ", process " + std::to_string(holder.process) + " (" + holder.program + ")";
+  } else if (holder.user == 0) {
+    text += " or the kernel itself (rxe, a tunnel)";
   }
   return text;
+}
+
+// Empty where programs of uroce can have the port beside the holder.
+std::string why_not_shared(const PortHolder& holder, uid_t user) {
+  if (holder.user != user) return "; only programs of one user can share it";
+  return holder.shares ? "" : ", which is nothing under 'uroce run' and does not share it";
 }
 
 void judge_port(const DoctorFacts& facts, std::vector<Finding>& findings) {
   if (uses(facts, host::UplinkKind::kNone) || !facts.setup) return;
   const std::string port = "UDP port " + std::to_string(facts.setup->config.udp_port);
+  std::vector<std::string> own;
   bool is_free = true;
   for (const PortHolder& holder : facts.port_holders) {
-    if (holder.user == facts.user) continue;
+    const std::string reason = why_not_shared(holder, facts.user);
+    if (reason.empty()) {
+      own.push_back(holder_text(holder));
+      continue;
+    }
     is_free = false;
+    const std::string as_user = holder.user == facts.user ? "" : "run as that user, ";
     findings.push_back(
-        {kProblem,
-         port + " is held by " + holder_text(holder) + "; only programs of one user can share it",
-         "end that program, run as that user, or use --uplink none for peers on "
-         "this host"});
+        {kProblem, port + " is held by " + holder_text(holder) + reason,
+         "end that program, " + as_user + "or use --uplink none for peers on this host"});
   }
   if (!is_free) return;
-  std::vector<std::string> own;
-  for (const PortHolder& holder : facts.port_holders) own.push_back(holder_text(holder));
-  if (!own.empty()) {
-    findings.push_back({kNote, port + " is held by you: " + host::join(own, "; "),
-                        "programs under 'uroce run' share it; any other program must be ended"});
+  if (own.empty()) {
+    findings.push_back({kGood, port + " is free", ""});
+  } else {
+    findings.push_back({kGood, port + " is shared by your programs: " + host::join(own, "; "), ""});
   }
-  if (facts.port_holders.empty()) findings.push_back({kGood, port + " is free", ""});
 }
 
 void judge_segmentation(const LinkFacts& link, bool uses_dpdk, std::vector<Finding>& findings) {
@@ -227,13 +240,22 @@ void judge_limits(const DoctorFacts& facts, std::vector<Finding>& findings) {
 void judge_dpdk(const DoctorFacts& facts, std::vector<Finding>& findings) {
   const Severity severity = uses(facts, host::UplinkKind::kDpdk) ? kProblem : kNote;
   if (facts.installation.dpdk_module.empty()) {
-    findings.push_back({severity, "the DPDK module, liburoce-dpdk.so, is not there",
-                        "only --uplink dpdk:... needs it; build with -DUROCE_DPDK=ON"});
+    findings.push_back(
+        {severity, "the DPDK module, liburoce-dpdk.so, is not there",
+         "only --uplink dpdk:... needs it; build it (cmake --build --preset release, configured "
+         "without -DUROCE_DPDK=OFF)"});
   } else if (!facts.dpdk_load_error.empty()) {
     findings.push_back({severity, "the DPDK module cannot be loaded: " + facts.dpdk_load_error,
                         "only --uplink dpdk:... needs it; install DPDK's libraries"});
   } else {
     findings.push_back({kGood, "the DPDK module can be loaded", ""});
+  }
+  if (!facts.missing_capability.empty()) {
+    findings.push_back(
+        {kProblem,
+         "dpdk:" + facts.setup->config.uplink.dpdk_spec + " needs " + facts.missing_capability +
+             ", which you do not have",
+         "run as root, or give it to the shell (capsh or setpriv with --ambient-caps)"});
   }
   if (facts.hugepages_total == 0) {
     findings.push_back({kNote, "there are no hugepages; everything works without, DPDK slower",

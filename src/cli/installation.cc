@@ -28,6 +28,8 @@ std::string executable_directory() {
   return std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
 }
 
+std::string provider_file() { return "liburoce-rdmav" + std::to_string(kProviderAbi) + ".so"; }
+
 Installation find_installation(const std::string& executable_directory) {
   const std::string build = executable_directory + "/lib";
   const std::string library = prefix_of(executable_directory) + "/" UROCE_LIBDIR;
@@ -36,7 +38,7 @@ Installation find_installation(const std::string& executable_directory) {
                                              UROCE_VERBS_PLUGIN_DIR};
   Installation result;
   result.plug_in_folder = UROCE_VERBS_PLUGIN_DIR;
-  result.provider = first_with(plug_ins, "liburoce-rdmav" + std::to_string(kProviderAbi) + ".so");
+  result.provider = first_with(plug_ins, provider_file());
   result.preload = first_with(own, "liburoce-kernel.so");
   result.dpdk_module = first_with(own, "liburoce-dpdk.so");
   result.looked_in = {build, library + "/uroce", library + "/libibverbs"};

@@ -22,5 +22,7 @@ struct Installation {
 // `executable_directory`: that of the running executable.
 [[nodiscard]] Installation find_installation(const std::string& executable_directory);
 [[nodiscard]] std::string executable_directory();
+// The provider's file name.
+[[nodiscard]] std::string provider_file();
 
 }  // namespace uroce::cli

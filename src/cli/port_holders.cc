@@ -9,7 +9,9 @@
 #include <sstream>
 #include <string>
 
+#include "cli/installation.h"
 #include "host/files.h"
+#include "host/udp_port.h"
 
 namespace uroce::cli {
 namespace {
@@ -32,15 +34,19 @@ bool has_socket(const std::string& process, std::uint64_t inode) {
   });
 }
 
-void name_process(const UdpSocket& socket, PortHolder& holder) {
-  // A socket of the kernel itself (rdma_rxe) has no inode.
-  if (socket.inode == 0) return;
+bool has_provider(const std::string& process) {
+  const std::string maps = host::read_file("/proc/" + process + "/maps").value_or("");
+  return maps.find(provider_file()) != std::string::npos;
+}
+
+bool name_process(const UdpSocket& socket, PortHolder& holder) {
   for (const std::string& process : host::list_directory("/proc")) {
     if (!is_number(process) || !has_socket(process, socket.inode)) continue;
     std::from_chars(process.data(), process.data() + process.size(), holder.process);
     holder.program = host::read_line("/proc/" + process + "/comm");
-    return;
+    return true;
   }
+  return false;
 }
 
 }  // namespace
@@ -73,7 +79,8 @@ std::vector<PortHolder> find_port_holders(std::uint16_t port) {
     for (const UdpSocket& socket : sockets_on_port(host::read_file(path).value_or(""), port)) {
       PortHolder holder;
       holder.user = socket.user;
-      name_process(socket, holder);
+      holder.shares = name_process(socket, holder) ? has_provider(std::to_string(holder.process))
+                                                   : host::is_udp_port_shared(port);
       const bool known = std::ranges::any_of(holders, [&](const PortHolder& other) {
         return other.user == holder.user && other.process == holder.process;
       });

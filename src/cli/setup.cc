@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "cli/setup.h"
 
+#include <cerrno>
+#include <utility>
+
+#include "datapath/dpdk_drivers.h"
 #include "host/config_file.h"
 #include "host/host_identity.h"
 #include "host/unused_trees.h"
@@ -36,6 +40,10 @@ Result<Setup> resolve_setup(const Arguments& arguments, const host::Environment&
   const Result<host::Config> config = resolve_config(arguments, environment);
   if (!config) return config.error();
   setup.config = *config;
+  if (setup.config.uplink.kind == host::UplinkKind::kDpdk) {
+    std::string trouble = datapath::why_no_dpdk_device(setup.config.uplink.dpdk_spec);
+    if (!trouble.empty()) return Error{EINVAL, std::move(trouble)};
+  }
   Result<host::HostNetwork> network = host::read_host_network();
   if (!network) return network.error();
   setup.network = std::move(*network);
@@ -48,6 +56,15 @@ Result<Setup> resolve_setup(const Arguments& arguments, const host::Environment&
   if (!devices) return devices.error();
   setup.devices = std::move(*devices);
   return setup;
+}
+
+LoopbackHint loopback_hint(const Setup& setup) {
+  const std::vector<std::string> others = host::passed_over(setup.config, setup.network);
+  if (others.empty()) return {};
+  return {"there is no default route, so the device is on lo and reaches this host only; " +
+              host::join(others, ", ") + (others.size() == 1 ? " is" : " are") +
+              " up with an address",
+          "for peers elsewhere: --netdev " + others.front()};
 }
 
 Result<PreparedTree> prepare_tree(const Setup& setup, const host::Environment& environment) {

@@ -26,6 +26,12 @@ struct Setup {
 [[nodiscard]] Result<Setup> resolve_setup(const Arguments& arguments,
                                           const host::Environment& environment);
 
+// Why the device reaches no other host though it could, and what to do; empty where it is not so.
+struct LoopbackHint {
+  std::string what, advice;
+};
+[[nodiscard]] LoopbackHint loopback_hint(const Setup& setup);
+
 struct PreparedTree {
   host::RuntimeDirectory directory;
   std::string path;

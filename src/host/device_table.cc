@@ -75,14 +75,29 @@ Result<std::vector<std::string>> automatic_netdev(const HostNetwork& network) {
   return std::vector<std::string>{lo->name};
 }
 
+Error no_interface(const std::string& name, const HostNetwork& network) {
+  return Error{ENODEV, "there is no interface " + name + " in this network namespace, which has " +
+                           known_interfaces(network)};
+}
+
+std::string interface_in(const std::string& spec) {
+  constexpr std::string_view kInterface = "iface=";
+  for (const std::string& argument : split(spec, ',')) {
+    if (argument.starts_with(kInterface)) return argument.substr(kInterface.size());
+  }
+  return {};
+}
+
 // "net_af_packet0,iface=eth0": the interface is still the kernel's, and so are its addresses.
 Result<std::vector<std::string>> netdev_of_port(const std::string& spec,
                                                 const HostNetwork& network) {
-  constexpr std::string_view kInterface = "iface=";
-  for (const std::string& argument : split(spec, ',')) {
-    if (!argument.starts_with(kInterface)) continue;
-    std::string name = argument.substr(kInterface.size());
-    if (network.find(name) != nullptr) return std::vector<std::string>{std::move(name)};
+  const std::string name = interface_in(spec);
+  if (network.find(name) != nullptr) return std::vector<std::string>{name};
+  // af_packet and af_xdp sit on an interface; what net_tap names, it makes.
+  if (spec.starts_with("net_af_")) {
+    if (!name.empty()) return no_interface(name, network);
+    return Error{EINVAL, "dpdk:" + spec + ": say which interface, as in " +
+                             spec.substr(0, spec.find(',')) + ",iface=eth0"};
   }
   return Error{EINVAL, "dpdk:" + spec +
                            " names no interface of the kernel, so it needs --address IP/PLEN (or "
@@ -118,11 +133,7 @@ Device device_without_interface(const Config& config) {
 Result<std::vector<std::string>> chosen_netdevs(const Config& config, const HostNetwork& network) {
   if (!config.addresses.empty()) return std::vector<std::string>{};
   for (const std::string& name : config.netdevs) {
-    if (network.find(name) == nullptr) {
-      return Error{ENODEV, "there is no interface " + name +
-                               " in this network namespace, which has " +
-                               known_interfaces(network)};
-    }
+    if (network.find(name) == nullptr) return no_interface(name, network);
   }
   if (!config.netdevs.empty()) return config.netdevs;
   if (config.uplink.kind == UplinkKind::kDpdk) {
@@ -132,6 +143,21 @@ Result<std::vector<std::string>> chosen_netdevs(const Config& config, const Host
   std::vector<std::string> names = every_netdev(network);
   if (names.empty()) {
     return Error{ENODEV, "no interface is up and has an address, so 'netdev = all' chooses none"};
+  }
+  return names;
+}
+
+// Every interface that is up has a link-local address, so that one alone says nothing.
+std::vector<std::string> passed_over(const Config& config, const HostNetwork& network) {
+  const bool is_chosen = !config.netdevs.empty() || config.all_netdevs ||
+                         !config.addresses.empty() || config.uplink.kind == UplinkKind::kDpdk;
+  if (is_chosen || network.find(network.default_route) != nullptr) return {};
+  std::vector<std::string> names;
+  for (const Interface& interface : network.interfaces) {
+    const bool has_address = std::ranges::any_of(
+        interface.addresses,
+        [](const InterfaceAddress& address) { return !is_link_local(address.address.gid); });
+    if (interface.running && !interface.loopback && has_address) names.push_back(interface.name);
   }
   return names;
 }

@@ -42,4 +42,9 @@ struct Device {
 [[nodiscard]] Result<std::vector<std::string>> chosen_netdevs(const Config& config,
                                                               const HostNetwork& network);
 
+// Interfaces that reach other hosts, where nothing was chosen and the device is on lo for want of a
+// default route.
+[[nodiscard]] std::vector<std::string> passed_over(const Config& config,
+                                                   const HostNetwork& network);
+
 }  // namespace uroce::host

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cerrno>
 #include <charconv>
+#include <utility>
+
+#include "datapath/dpdk_drivers.h"
 
 namespace uroce::datapath {
 namespace {
@@ -82,28 +84,14 @@ std::uint16_t number(std::string_view text) {
   return std::from_chars(text.data(), end, value).ec == std::errc() ? value : std::uint16_t{0};
 }
 
-// [domain:]bus:device.function, all hexadecimal.
-bool is_pci_address(std::string_view text) {
-  const auto colons = std::ranges::count(text, ':');
-  return (colons == 1 || colons == 2) && std::ranges::count(text, '.') == 1 &&
-         std::ranges::all_of(
-             text, [](unsigned char c) { return std::isxdigit(c) != 0 || c == ':' || c == '.'; });
-}
-
 const DriverFacts* find_driver(std::string_view device) {
   const auto found = std::ranges::find_if(
       kDrivers, [&](const DriverFacts& facts) { return device.starts_with(facts.driver); });
   return found == kDrivers.end() ? nullptr : &*found;
 }
 
-std::string driver_names() {
-  std::string names;
-  for (const DriverFacts& facts : kDrivers) {
-    if (!names.empty()) names += ", ";
-    names += facts.driver;
-  }
-  return names;
-}
+static_assert(std::ranges::equal(kDrivers, kDpdkDrivers, {}, &DriverFacts::driver,
+                                 &DpdkDriver::name));
 
 }  // namespace
 
@@ -155,11 +143,10 @@ Result<PortSpec> parse_port_spec(std::string_view spec, std::string_view interfa
     port.arguments = rest;
     return port;
   }
-  port.facts = find_driver(port.device);
-  if (port.facts == nullptr) {
-    return Error{EINVAL, "dpdk:" + whole + ": \"" + port.device +
-                             "\" is neither a PCI address nor one of " + driver_names()};
+  if (std::string trouble = why_no_dpdk_device(spec); !trouble.empty()) {
+    return Error{EINVAL, std::move(trouble)};
   }
+  port.facts = find_driver(port.device);
   port.arguments = add_defaults(std::string(rest), port.facts->defaults);
   if (port.facts->owner == PortOwner::kKernel && !interface.empty()) {
     port.arguments = add_defaults(port.arguments, "iface=" + std::string(interface));

@@ -138,19 +138,30 @@ TEST(Doctor, NoWayToAnyPeer) {
 
 TEST(Doctor, PortHeldByAnotherUserIsNamed) {
   DoctorFacts facts = healthy();
-  facts.port_holders = {{0, 4242, "rping"}};
+  facts.port_holders = {{0, 4242, "rping", true}};
   EXPECT_THAT(complaints(facts),
               problem("4791 is held by user 0, process 4242 (rping)", "--uplink none"));
-  facts.port_holders = {{0, 0, ""}};
-  EXPECT_THAT(complaints(facts), problem("4791 is held by user 0;", "--uplink none"));
+  facts.port_holders = {{0, 0, "", true}};
+  EXPECT_THAT(complaints(facts), problem("4791 is held by user 0 or the kernel", "--uplink none"));
   facts.setup->config.uplink.kind = host::UplinkKind::kNone;
   EXPECT_THAT(complaints(facts), testing::IsEmpty()) << "nobody needs the port";
 }
 
-TEST(Doctor, PortHeldByTheUserItselfIsShared) {
+TEST(Doctor, PortHeldByTheUsersOwnProgramsIsShared) {
   DoctorFacts facts = healthy();
-  facts.port_holders = {{1000, 4242, "ib_write_bw"}};
-  EXPECT_THAT(complaints(facts), note("held by you", "share it"));
+  facts.port_holders = {{1000, 4242, "ib_write_bw", true}};
+  EXPECT_THAT(complaints(facts), testing::IsEmpty());
+}
+
+TEST(Doctor, PortHeldByAForeignProgramOfTheSameUserIsNot) {
+  DoctorFacts facts = healthy();
+  facts.port_holders = {{1000, 4242, "ib_write_bw", true}, {1000, 4243, "python3", false}};
+  EXPECT_THAT(complaints(facts),
+              problem("process 4243 (python3), which is nothing under 'uroce run'", "end that"));
+  EXPECT_EQ(summary(judge(facts)), "1 problem to solve");
+  facts.user = 0;
+  facts.port_holders = {{0, 0, "", false}};
+  EXPECT_THAT(complaints(facts), problem("the kernel itself (rxe, a tunnel)", "--uplink none"));
 }
 
 TEST(Doctor, VethSegmentationIsAProblemForDpdkOnly) {
@@ -185,6 +196,8 @@ TEST(Doctor, SmallLimits) {
 TEST(Doctor, RuntimeDirectory) {
   DoctorFacts facts = healthy();
   facts.runtime_free_bytes = 100 * 1024;
+  EXPECT_THAT(complaints(facts), testing::IsEmpty()) << "all that is needed is there already";
+  facts.runtime_missing_bytes = 1600 * 1024;
   EXPECT_THAT(complaints(facts), problem("only 100 KiB free", "UROCE_RUNTIME_DIR"));
   facts.runtime_error = "/tmp/uroce-1000: it belongs to user 7";
   EXPECT_THAT(complaints(facts), problem("belongs to user 7", ""));
@@ -199,7 +212,30 @@ TEST(Doctor, DpdkMattersOnlyWhereItIsAskedFor) {
   facts.setup->config.uplink.kind = host::UplinkKind::kDpdk;
   EXPECT_THAT(complaints(facts), problem("librte_eal", "install"));
   facts.installation.dpdk_module.clear();
-  EXPECT_THAT(complaints(facts), problem("is not there", "UROCE_DPDK=ON"));
+  EXPECT_THAT(complaints(facts), problem("is not there", "cmake --build --preset release"));
+}
+
+TEST(Doctor, AMissingCapabilityIsNamed) {
+  DoctorFacts facts = healthy();
+  facts.setup->config.uplink = {host::UplinkKind::kDpdk, "net_af_packet0,iface=eth0"};
+  facts.missing_capability = "CAP_NET_RAW";
+  EXPECT_THAT(complaints(facts), problem("net_af_packet0,iface=eth0 needs CAP_NET_RAW", "root"));
+}
+
+TEST(Doctor, WithoutADefaultRouteTheInterfaceToUseIsNamed) {
+  DoctorFacts facts = healthy();
+  host::Interface lo, eth;
+  lo.name = "lo";
+  lo.loopback = true;
+  eth.name = "eth0";
+  for (host::Interface* interface : {&lo, &eth}) {
+    interface->up = interface->running = true;
+    interface->addresses.push_back({.address = {gid("192.0.2.2"), 24}});
+  }
+  facts.setup->network.interfaces = {lo, eth};
+  EXPECT_THAT(complaints(facts), note("no default route, so the device is on lo", "--netdev eth0"));
+  facts.setup->network.default_route = "eth0";
+  EXPECT_THAT(complaints(facts), testing::IsEmpty());
 }
 
 TEST(Doctor, ProgramsThatCannotBeReached) {
@@ -259,6 +295,7 @@ TEST(PortHolders, FindsThisProcess) {
   EXPECT_EQ(holders[0].user, geteuid());
   EXPECT_EQ(holders[0].process, getpid());
   EXPECT_NE(holders[0].program, "");
+  EXPECT_FALSE(holders[0].shares);
 }
 
 TEST(DoctorFacts, CanBeGatheredHere) {

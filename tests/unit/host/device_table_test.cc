@@ -106,6 +106,32 @@ TEST(DeviceTable, ADpdkPortIsOnTheInterfaceOfItsArguments) {
   EXPECT_THAT(devices.error().message, HasSubstr("--address"));
 }
 
+TEST(DeviceTable, ADpdkPortOnAnInterfaceThatIsNotThereSaysSo) {
+  Config config;
+  const auto refusal = [&config](const char* spec) {
+    config.uplink = {UplinkKind::kDpdk, spec};
+    const auto devices = make_device_table(config, two_interfaces(), kHost);
+    return devices ? std::string("taken") : devices.error().message;
+  };
+  EXPECT_THAT(refusal("net_af_packet0,iface=nope"),
+              AllOf(HasSubstr("no interface nope"), HasSubstr("lo, eth0, eth1")));
+  EXPECT_THAT(refusal("net_af_xdp0"), HasSubstr("say which interface, as in net_af_xdp0,iface="));
+  EXPECT_THAT(refusal("net_tap0,iface=dtap0"), HasSubstr("--address")) << "it makes dtap0";
+}
+
+TEST(DeviceTable, WhatLoopbackStandsInForIsKnown) {
+  HostNetwork network = two_interfaces();
+  EXPECT_THAT(passed_over({}, network), testing::IsEmpty());
+  network.default_route.clear();
+  network.interfaces.push_back(interface("eth2", 5, kLocalMac, "fe80::2"));
+  EXPECT_THAT(passed_over({}, network), ElementsAre("eth0", "eth1"));
+  network.interfaces[1].running = false;
+  EXPECT_THAT(passed_over({}, network), ElementsAre("eth1"));
+  Config config;
+  config.netdevs = {"lo"};
+  EXPECT_THAT(passed_over(config, network), testing::IsEmpty()) << "it was asked for";
+}
+
 std::uint64_t guid_of(const char* netdev, const HostIdentity& identity) {
   Config config;
   config.netdevs = {netdev};
