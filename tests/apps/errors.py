@@ -22,14 +22,18 @@ MESSAGES = {
     "unknown_log_level": (["run", "--log", "loud", "--", *DEVINFO], 1, "--log loud: expected off"),
     "malformed_address": (["run", "--uplink", "none", "--address", "10.0.0.1", "--", *DEVINFO], 1,
                           "is not IP/PREFIX-LENGTH"),
-    "unknown_option": (["run", "--nosuch", "--", *DEVINFO], 2, "--nosuch"),
+    "unknown_option": (["run", "--nosuch", "--", *DEVINFO], 2, "uroce: the following argument"),
     "missing_configuration": (["run", "--config", "/nosuch.toml", "--", *DEVINFO], 1,
                               "/nosuch.toml: cannot be read: No such file or directory"),
     "missing_program": (["run", "--", "no-such-program"], 127, "no-such-program: not found"),
     "unknown_driver": (["run", "--netdev", "lo", "--uplink", "dpdk:net_nosuch", "--", *DEVINFO], 1,
                        "\"net_nosuch\" is neither a PCI address nor one of net_af_packet"),
+    "unknown_driver_without_interface": (["run", "--uplink", "dpdk:nonsense0", "--", *DEVINFO], 1,
+                                         "\"nonsense0\" is neither a PCI address nor one of"),
+    "missing_interface_of_port": (["run", "--uplink", "dpdk:net_af_packet0,iface=nosuch0", "--",
+                                   *DEVINFO], 1, "there is no interface nosuch0"),
     "missing_pci_device": (["run", "--uplink", "dpdk:0000:99:00.0", "--address", "10.9.9.1/24",
-                            "--", *DEVINFO], 1, "no such port"),
+                            "--", *DEVINFO], 1, "cannot be opened"),
 }
 
 

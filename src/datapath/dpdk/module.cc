@@ -10,6 +10,7 @@
 #include "datapath/dpdk/eal.h"
 #include "datapath/dpdk/parked_ports.h"
 #include "datapath/dpdk/port_spec.h"
+#include "datapath/dpdk/stale_socket.h"
 #include "datapath/dpdk_loader.h"
 #include "datapath/neighbour/own_resolver.h"
 
@@ -43,6 +44,7 @@ Result<OwnedPort> open_or_take_port(const PortSpec& spec, const std::string& par
   auto claim = PortClaim::take(spec.identity());
   if (!claim) return claim.error();
   if (auto error = start_eal(spec)) return std::move(*error);
+  remove_stale_socket(spec);
   auto port = Port::open(spec);
   if (!port) return port.error();
   return OwnedPort{std::move(*claim), std::move(*port)};

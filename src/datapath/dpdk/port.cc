@@ -13,6 +13,8 @@
 
 #include "datapath/dpdk/eal.h"
 #include "datapath/dpdk/eal_log.h"
+#include "datapath/dpdk_drivers.h"
+#include "posix/capability.h"
 
 namespace uroce::datapath {
 namespace {
@@ -34,6 +36,17 @@ Error make_error(const PortSpec& spec, const char* step, int error) {
   const std::string reason = take_eal_error();
   return Error{error, "dpdk:" + spec.device + ": " + step + ": " +
                           (reason.empty() ? rte_strerror(error) : reason.c_str())};
+}
+
+// DPDK says which of its calls failed, but not what would have helped.
+Error cannot_open(const PortSpec& spec, int error) {
+  Error result = make_error(spec, "cannot be opened", error);
+  const DpdkDriver* driver = find_dpdk_driver(spec.device);
+  if (driver != nullptr && driver->capability >= 0 && !posix::has_capability(driver->capability)) {
+    result.message +=
+        "; it needs " + std::string(driver->capability_name) + ", which this process does not have";
+  }
+  return result;
 }
 
 // The libraries under af_xdp write to the terminal by themselves.
@@ -67,7 +80,7 @@ Result<std::unique_ptr<Port>> Port::open(const PortSpec& spec) {
   auto port = std::make_unique<Port>(make_name(spec));
   if (spec.is_pci) port->bus_ = "pci";
   if (const int error = port->plug_in(spec); error != 0) {
-    return make_error(spec, "no such port", error);
+    return cannot_open(spec, error);
   }
   if (const int error = port->make_pool(spec); error != 0) {
     return make_error(spec, "no memory for packet buffers", error);
