@@ -82,6 +82,28 @@ def check_port_held_by_another_user(place, _):
     return None
 
 
+HOLD_PORT = """
+import socket, sys
+held = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+held.bind(("", 4791))
+with socket.create_server(("", int(sys.argv[1]))) as listening:
+    listening.accept()
+"""
+
+
+def check_port_held_by_a_foreign_program(place, _):
+    """Of the same user, which shares it no more than another user's does."""
+    port = free_port()
+    with Program([*place.server_prefix, "python3", "-c", HOLD_PORT, str(port)]) as holder:
+        if not holder.wait_for_listener(port):
+            raise Failure(f"{holder} did not start:\n{holder.text()}")
+        expect(place, ["run", "--netdev", "lo", "--", *DEVINFO], 1,
+               "(python3), which does not share it, so it is no program of uroce: end it")
+        status, lines = run_uroce(place, ["doctor", "--netdev", "lo"])
+        if status != 1 or not any("UDP port 4791 is held by" in line for line in lines):
+            raise Failure(f"doctor ended with {status}:\n" + "\n".join(lines))
+
+
 def check_port_shared_with_another_runtime_directory(place, _):
     """As when one program was started with XDG_RUNTIME_DIR set and the other without."""
     here = os.environ["XDG_RUNTIME_DIR"]
@@ -103,4 +125,5 @@ def check_port_shared_with_another_runtime_directory(place, _):
 if __name__ == "__main__":
     checks.main(__doc__, [*(make_check(name, *row) for name, row in MESSAGES.items()),
                           check_environment_variable_is_named, check_port_held_by_another_user,
+                          check_port_held_by_a_foreign_program,
                           check_port_shared_with_another_runtime_directory])
