@@ -22,7 +22,9 @@ bool uses(const DoctorFacts& facts, host::UplinkKind kind) {
 }
 
 std::string size_text(std::uint64_t bytes) {
-  if (bytes >= kMebi) return std::to_string(bytes / kMebi) + " MiB";
+  if (bytes >= 16 * kMebi || (bytes >= kMebi && bytes % kMebi == 0)) {
+    return std::to_string(bytes / kMebi) + " MiB";
+  }
   return std::to_string(bytes / 1024) + " KiB";
 }
 

@@ -198,7 +198,8 @@ TEST(Doctor, RuntimeDirectory) {
   facts.runtime_free_bytes = 100 * 1024;
   EXPECT_THAT(complaints(facts), testing::IsEmpty()) << "all that is needed is there already";
   facts.runtime_missing_bytes = 1600 * 1024;
-  EXPECT_THAT(complaints(facts), problem("only 100 KiB free", "UROCE_RUNTIME_DIR"));
+  EXPECT_THAT(complaints(facts), problem("only 100 KiB free, and the next program takes 1600 KiB",
+                                         "UROCE_RUNTIME_DIR"));
   facts.runtime_error = "/tmp/uroce-1000: it belongs to user 7";
   EXPECT_THAT(complaints(facts), problem("belongs to user 7", ""));
 }
