@@ -61,6 +61,8 @@ EXCEPTIONS = {
         "CPU time that was used, not the time it is",
     ("sleep", "src/datapath/directory/directory.cc"):
         "a lock on a file cannot be waited for with a deadline",
+    ("sleep", "src/datapath/dpdk/dpdk_datapath.cc"):
+        "whether a memif's peer has read its ring is not to be seen; rings go with the process",
     ("thread", "src/datapath/dpdk/eal.cc"):
         "rte_eal_init narrows the affinity of the thread it runs on, so it gets one to itself",
     ("reinterpret-cast", "src/transport/work_queue.h"):
