@@ -66,8 +66,8 @@ class Datapath {
   // engine's helper. There are turns that nobody announces.
   enum class Turn : std::uint8_t { kApplication, kHelper };
   virtual void begin_turn(Turn) {}
-  // The application has asked to be told of a completion, and may wait for it from now on; or it was
-  // told.
+  // The application has asked to be told of a completion, and may wait for it from now on; or it
+  // was told.
   virtual void application_waits(bool) {}
 
   // Fills `packets` from the front and returns how many; 0 when there is nothing.

@@ -43,7 +43,8 @@ struct alignas(64) Mailbox {
   // The engine cannot force a barrier on its senders, so they must make one themselves.
   std::atomic<std::uint32_t> senders_must_fence;
   // Counts the turns of its application, twice each, so that others see whether that polls; odd: it
-  // may wait to be told of a completion. Written at every poll, read seldom: again a line of its own.
+  // may wait to be told of a completion. Written at every poll, read seldom: again a line of its
+  // own.
   alignas(64) std::atomic<std::uint64_t> application_turns;
 };
 
