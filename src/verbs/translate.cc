@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "verbs/translate.h"
 
-#include <bit>
 #include <cerrno>
 #include <cstring>
 
@@ -132,8 +131,10 @@ int check_attributes(const ibv_qp_attr& from, std::uint32_t mask) {
         from.path_mig_state == IBV_MIG_REARM || from.path_mig_state == IBV_MIG_ARMED;
     return has_name ? EOPNOTSUPP : EINVAL;
   }
-  const auto is_beyond = [](const auto& state) {  // a program in C may say any number
-    return std::bit_cast<std::uint32_t>(state) > IBV_QPS_ERR;
+  const auto is_beyond = [](const ibv_qp_state& state) {  // a program in C may say any number
+    std::uint32_t number = 0;
+    std::memcpy(&number, &state, sizeof number);
+    return number > IBV_QPS_ERR;
   };
   if ((mask & attribute::kState) != 0 && is_beyond(from.qp_state)) return EINVAL;
   if ((mask & attribute::kCurrentState) != 0 && is_beyond(from.cur_qp_state)) return EINVAL;
