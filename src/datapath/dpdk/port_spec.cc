@@ -19,7 +19,7 @@ constexpr unsigned kFew = 319;
 // frames are 63 pages, so that a block of 64 wastes next to nothing. Without qdisc_bypass every
 // frame sent on lo comes back twice.
 // af_xdp: the kernel wants a packet buffer with all that DPDK puts round it to fit a page.
-// memif: a buffer a packet; the ring is short because its buffers are used in turn, and 256 of them
+// memif: a buffer a packet; the ring is short because its buffers are used in turn, and 128 of them
 // stay in the cache where 1,024 do not.
 constexpr std::array kDrivers{
     DriverFacts{.driver = "net_af_packet",
@@ -34,7 +34,7 @@ constexpr std::array kDrivers{
                 .takes_everything = true,
                 .mbuf_bytes = 3584},
     DriverFacts{.driver = "net_memif",
-                .defaults = "bsize=4608,rsize=8",
+                .defaults = "bsize=4608,rsize=7",
                 .identity = "socket,id,role",
                 .is_kept = true,
                 .mbufs = kFew,
