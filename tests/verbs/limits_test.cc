@@ -11,15 +11,10 @@ namespace {
 
 class Limits : public testing::Test {
  protected:
-  void SetUp() override {
-    context = open_first_device();
-    ASSERT_NE(context, nullptr);
-    pd = ibv_alloc_pd(context);
-    ASSERT_NE(pd, nullptr);
-    ASSERT_EQ(ibv_query_device(context, &attributes), 0);
+  Limits() : context(open_first_device()), pd(ibv_alloc_pd(context)) {
+    EXPECT_EQ(ibv_query_device(context, &attributes), 0);
   }
-  void TearDown() override {
-    if (pd == nullptr) return;
+  ~Limits() override {
     EXPECT_EQ(ibv_dealloc_pd(pd), 0);
     EXPECT_EQ(ibv_close_device(context), 0);
   }
@@ -46,8 +41,8 @@ class Limits : public testing::Test {
     return ibv_create_qp(pd, &a);
   }
 
-  ibv_context* context = nullptr;
-  ibv_pd* pd = nullptr;
+  ibv_context* context;
+  ibv_pd* pd;
   ibv_device_attr attributes{};
 };
 
