@@ -215,7 +215,9 @@ void Group::sweep(Instant now) {
 }
 
 void Group::maintain(Instant now) {
-  if (now < next_maintenance_ || !file_->try_lock()) return;
+  // A block claimed just now must be in the program before its first packet comes.
+  const bool has_changed = seen_epoch_ != directory_.epoch();
+  if ((now < next_maintenance_ && !has_changed) || !file_->try_lock()) return;
   next_maintenance_ = now + kMaintenanceInterval;
   if (suspects_) {
     // A member may have been killed, and nobody has said so yet.
