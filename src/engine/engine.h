@@ -81,8 +81,7 @@ class Engine final : private transport::StallOracle {
   // In a forked child of the process that opened it: nothing works any more, nothing hangs.
   [[nodiscard]] bool is_abandoned() const { return abandoned_.load(std::memory_order_relaxed); }
 
-  // --- Control verbs; any thread, waits for the lock
-  // ----------------------------------------------
+  // --- Control verbs; any thread, waits for the lock -------------------------------------------
   class Section;
   [[nodiscard]] std::optional<QpnAllocator::Allocation> allocate_qpn();
   void release_qpn(Qpn number);

@@ -91,6 +91,25 @@ TEST_F(Sharing, ANewBlockIsSteeredFromTheNextTurnOn) {
   EXPECT_EQ(receive_pending(second), 0u);
 }
 
+// Of two blocks that are not in the program the kernel gives one to the wrong socket.
+TEST_F(Sharing, NewBlocksAreSteeredAtOnceHoweverShortlyAfterATurn) {
+  join();
+  join();
+  ASSERT_TRUE(members_[0].directory->claim_block());
+  const Instant now = next_turn();
+  members_[0].link->on_turn(now);
+  std::vector<Qpn> numbers;
+  for (Endpoint& member : members_) {
+    numbers.push_back({member.directory->claim_block().value() * kQpnsPerBlock});
+  }
+  members_[0].link->on_turn(now + Duration{1});
+  for (const Qpn number : numbers) send_to(members_[0], number);
+  for (Endpoint& member : members_) {
+    EXPECT_EQ(receive(*member.link, 1).size(), 1u);
+    EXPECT_EQ(receive_pending(member), 0u);
+  }
+}
+
 // A file that tells the wrong order is what simultaneous deaths can leave behind.
 TEST_F(Sharing, AWrongOrderIsNoticedPassedOnAndCorrected) {
   for (int i = 0; i < 4; ++i) join();
