@@ -27,8 +27,8 @@ enum class ControlKind : std::uint8_t { kProbe = 1, kForwarded = 2 };
 struct ControlHeader {
   std::uint8_t opcode = kControlOpcode;
   ControlKind kind = ControlKind::kProbe;
-  Be16 member;  // where the steering program sends it
-  Be32 reserved;
+  Be16 member;     // where the steering program sends it
+  Be32 round;      // of a probe: one round finds one index
   Be64 recipient;  // whom it is for: the identity of a member, which never moves
   Secret secret{};
 };

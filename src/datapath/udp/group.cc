@@ -23,6 +23,9 @@ constexpr Duration kSweepInterval = milliseconds(50);
 constexpr Duration kMaintenanceInterval = milliseconds(1);
 constexpr Duration kSuspicionInterval = milliseconds(20);
 constexpr Duration kSuspicionMemory = milliseconds(500);
+// Sockets that the kernel may have and the file does not: whoever held them is dead, but a child
+// that it cloned past us (no fork handler ran) lives.
+constexpr std::size_t kOrphansMax = 16;
 
 Member member_of(SlotHandle handle) {
   return BlockWord::owned(handle.index, handle.generation).value;
@@ -37,7 +40,8 @@ Qpn destination_of(ConstBytes packet) {
   return {wire::load<wire::BthWire>(packet.data()).congestion_and_destination.low()};
 }
 
-// As the kernel does it: the last one moves into the hole.
+// As the kernel does it: the last one moves into the hole. Whether it has done it yet, nobody
+// knows: a child may hold the socket of a parent that died.
 void remove_member(std::vector<Member>& members, std::size_t index) {
   members[index] = members.back();
   members.pop_back();
@@ -81,12 +85,12 @@ Result<ReceiveSocket> Group::enter(const UdpOptions& options) {
   if (socket) {
     receive_socket_ = socket->descriptor.get();
     std::vector<Member> members = file_->members();
-    remove_dead(members);
+    if (remove_dead(members)) file_->raise_doubt();
     members.push_back(own());
     file_->set_members(members);
     directory_.enter_udp_group();
-    renew(false);
-    seen_doubt_ = file_->doubt_round();
+    renew();
+    seen_doubt_ = file_->doubt_round() - 1;  // ours is the end of the list, unless it is not whole
   }
   file_->unlock();
   return socket;
@@ -108,27 +112,27 @@ std::vector<Member> Group::members_without_us() const {
   return members;
 }
 
-// True if it is not certain any more in which order the others stand.
+// True if there were any: it is not certain any more in which order the others stand.
 bool Group::remove_dead(std::vector<Member>& members) const {
-  std::size_t removed = 0;
+  const std::size_t before = members.size();
   for (std::size_t i = 0; i < members.size();) {
-    if (directory_.is_alive(handle_of(members[i]))) {
+    if (members[i] == kNobody || directory_.is_alive(handle_of(members[i]))) {
       ++i;
     } else {
       remove_member(members, i);
-      ++removed;
     }
   }
-  return removed > 1 && !members.empty();
+  return members.size() != before;
 }
 
 // Under the lock: brings file and program in line with who is there now.
-void Group::renew(bool may_doubt) {
+void Group::renew() {
   const std::uint64_t epoch = directory_.epoch();
   std::vector<Member> members = file_->members();
-  const std::size_t before = members.size();
-  if (remove_dead(members) && may_doubt) file_->raise_doubt();
-  if (members.size() != before) file_->set_members(members);
+  if (remove_dead(members)) {
+    file_->raise_doubt();
+    file_->set_members(members);
+  }
   attach(members);
   file_->set_attached_epoch(epoch);
   seen_epoch_ = epoch;
@@ -170,6 +174,7 @@ bool Group::send_control(ControlKind kind, std::size_t member, Member recipient,
                          const RxPacket* packet) {
   ControlHeader header;
   header.kind = kind;
+  header.round = Be32(probe_round_);
   header.member = Be16(static_cast<std::uint16_t>(member));
   header.recipient = Be64(recipient);
   header.secret = file_->secret();
@@ -195,6 +200,10 @@ bool Group::unwrap(RxPacket& packet) {
   const auto header = wire::load<ControlHeader>(bytes.data());
   if (header.secret != file_->secret() || header.recipient.get() != own()) return false;
   if (header.kind == ControlKind::kProbe) {
+    // The first of a round is at the index it names. Those behind the last socket go by hash, and
+    // so perhaps to us as well.
+    if (header.round.get() == answered_round_) return false;
+    answered_round_ = header.round.get();
     own_index_ = header.member.get();
     return false;
   }
@@ -227,7 +236,7 @@ void Group::maintain(Instant now) {
     last_suspicion_ = now;
     next_maintenance_ = now + kSuspicionInterval;
   }
-  if (suspects_ || file_->attached_epoch() != directory_.epoch()) renew(true);
+  if (suspects_ || file_->attached_epoch() != directory_.epoch()) renew();
   seen_epoch_ = file_->attached_epoch();
   suspects_ = false;
   correct_own_index();
@@ -238,9 +247,10 @@ void Group::maintain(Instant now) {
   }
 }
 
-// To every index; the one that comes back to us is ours.
+// To every index that there may be; the first that comes back to us is ours.
 void Group::send_probes() {
-  const std::size_t count = file_->members().size();
+  ++probe_round_;
+  const std::size_t count = file_->members().size() + kOrphansMax;
   for (std::size_t i = 0; i < count; ++i) send_control(ControlKind::kProbe, i, own(), nullptr);
 }
 
@@ -250,8 +260,12 @@ void Group::correct_own_index() {
   const auto listed = std::find(members.begin(), members.end(), own());
   const std::size_t index = *own_index_;
   own_index_.reset();
-  if (listed == members.end() || index >= members.size() || members[index] == own()) return;
-  std::swap(*listed, members[index]);
+  if (listed == members.end() || index >= kMembersMax) return;
+  const auto listed_index = static_cast<std::size_t>(listed - members.begin());
+  if (index == listed_index) return;
+  if (index >= members.size()) members.resize(index + 1, kNobody);
+  std::swap(members[listed_index], members[index]);
+  while (members.back() == kNobody) members.pop_back();
   file_->set_members(members);
   attach(members);
 }

@@ -8,7 +8,8 @@
 //
 //   a packet reaches the wrong member   it is passed on to its owner's socket, and the program is
 //                                       renewed; that cannot be had: counted as misdelivered
-//   several members die at once         the order in which the kernel saw it is unknown: every
+//   members die                         the order in which the kernel saw it is unknown, or whether
+//                                       it saw it at all (a child may hold the socket): every
 //                                       member probes for its own index and corrects the file
 //   a member is stopped                 its own packets wait in its own socket, nobody else's do
 //
@@ -85,7 +86,7 @@ class Group {
   bool lock();
   [[nodiscard]] std::vector<Member> members_without_us() const;
   bool remove_dead(std::vector<Member>& members) const;
-  void renew(bool may_doubt);
+  void renew();
   int attach(const std::vector<Member>& members);
   [[nodiscard]] std::vector<OwnedBlock> owned_blocks(const std::vector<Member>& members) const;
   void sweep(Instant now);
@@ -107,6 +108,8 @@ class Group {
   Instant next_sweep_;
   Instant next_maintenance_;
   Instant last_suspicion_;
+  std::uint32_t probe_round_ = 0;
+  std::uint32_t answered_round_ = 0;
   std::optional<std::uint16_t> own_index_;  // as probed, while the file may say something else
 };
 

@@ -26,6 +26,8 @@ namespace uroce::datapath::udp {
 
 // A member: BlockWord::owned(slot, generation).value, which names an engine for good.
 using Member = std::uint64_t;
+// At the index of a socket whose member is dead and which something else keeps open.
+inline constexpr Member kNobody = 0;
 
 inline constexpr std::size_t kMembersMax = 1024;
 

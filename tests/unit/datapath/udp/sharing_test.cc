@@ -3,11 +3,16 @@
 // stopped.
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <deque>
 #include <filesystem>
+#include <functional>
+#include <optional>
 #include <vector>
 
 #include "datapath/udp/group_file.h"
@@ -160,13 +165,14 @@ TEST_F(Sharing, AChildThatAbandonsItsCopyHoldsNoSocket) {
 // A process that answers every packet with one to the sender's QP, which is in the payload.
 class Echo {
  public:
-  explicit Echo(const std::string& folder) {
+  explicit Echo(
+      const std::string& folder, const std::function<void()>& when_joined = [] {}) {
     int ready[2];
     if (pipe(ready) != 0) throw std::runtime_error("pipe");
     pid_ = fork();
     if (pid_ == 0) {
       prctl(PR_SET_PDEATHSIG, SIGKILL);  // also if the test itself is killed
-      serve(folder, ready[1]);
+      serve(folder, ready[1], when_joined);
     }
     close(ready[1]);
     if (read(ready[0], &qpn_, sizeof qpn_) != sizeof qpn_) throw std::runtime_error("no echo");
@@ -187,8 +193,10 @@ class Echo {
   }
 
  private:
-  [[noreturn]] static void serve(const std::string& folder, int ready) {
+  [[noreturn]] static void serve(const std::string& folder, int ready,
+                                 const std::function<void()>& when_joined) {
     Endpoint endpoint(folder);
+    when_joined();
     const Qpn own = endpoint.qpn();
     if (write(ready, &own, sizeof own) != sizeof own) _exit(1);
     for (;;) {
@@ -288,6 +296,52 @@ TEST_F(Processes, KilledOnesDoNotTakeTheOthersWithThem) {
   for (const std::size_t alive : {2u, 3u, 5u}) {
     EXPECT_EQ(answers(echoes_[alive], 20, 5'000), 20) << alive;
   }
+}
+
+// A child cloned past every fork handler, and what it inherited; it ends with this object.
+class Orphan {
+ public:
+  Orphan() {
+    if (pipe(until_.data()) != 0) throw std::runtime_error("pipe");
+  }
+  ~Orphan() {
+    close(until_[0]);
+    close(until_[1]);
+  }
+  Orphan(const Orphan&) = delete;
+  Orphan& operator=(const Orphan&) = delete;
+
+  void start() const {
+    if (syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr) != 0) return;
+    close(until_[1]);
+    char none = 0;
+    while (read(until_[0], &none, 1) > 0) {
+    }
+    _exit(0);
+  }
+
+ private:
+  std::array<int, 2> until_{};
+};
+
+TEST_F(Processes, ASocketThatAnOrphanHoldsIsNobodys) {
+  std::optional<Orphan> orphan(std::in_place);
+  for (int i = 0; i < 4; ++i) {
+    const bool leaves_orphan = i == 1 || i == 3;
+    echoes_.emplace_back(folder_.path(), [&] {
+      if (leaves_orphan) orphan->start();
+    });
+  }
+  own_.emplace(folder_.path());
+  echoes_[1].kill();
+  echoes_[3].kill();
+  for (const std::size_t alive : {0u, 2u}) EXPECT_TRUE(is_answered_at_last(echoes_[alive]));
+  const Echo& late = echoes_.emplace_back(folder_.path());
+  EXPECT_TRUE(is_answered_at_last(late));
+  for (const std::size_t alive : {0u, 2u, 4u}) EXPECT_EQ(answers(echoes_[alive], 20, 5'000), 20);
+  orphan.reset();  // the kernel closes both sockets, and the last ones move into their places
+  for (const std::size_t alive : {0u, 2u, 4u}) EXPECT_TRUE(is_answered_at_last(echoes_[alive]));
+  for (const std::size_t alive : {0u, 2u, 4u}) EXPECT_EQ(answers(echoes_[alive], 20, 5'000), 20);
 }
 
 TEST_F(Processes, AStoppedOneLosesNothingAndTakesNothing) {
