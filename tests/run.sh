@@ -79,6 +79,7 @@ summary() {
     skipped=$(grep -c '\*\*\*Skipped' "$logs/$name.log")
     printf '%-8s %-7s %4d s  %s%s\n' "$name" "${outcome[$name]}" "${seconds[$name]}" \
       "${closing:-(no tests)}" "$([ "$skipped" -eq 0 ] || echo ", $skipped of them skipped")"
+    sed -n '/^The following tests FAILED:/,$s/^\t */         /p' "$logs/$name.log"
   done
 }
 
