@@ -28,6 +28,8 @@ constexpr Duration kFinishWithin = milliseconds(1);
 constexpr std::uint32_t kLookEveryWithoutPaths = 1024;
 constexpr std::uint32_t kLooksInVainUntilRare = 64;
 constexpr std::uint32_t kLookEveryWhenRare = 8;
+// Packets behind gaps, of all QPs: 8 MiB, of which only what was needed once is there.
+constexpr std::size_t kStashedPacketsMax = 2048;
 
 transport::LinkFacts facts_of(const DatapathCapabilities& c) {
   return {.max_run_packets = c.max_run_packets,
@@ -48,10 +50,16 @@ Engine::Engine(EngineParts parts, const Upcalls& upcalls)
       qpns_(*parts_.blocks),
       region_slots_(lock_, hca_.regions()),
       demux_memory_(transport::kQpBlockCount * sizeof(transport::QpBlock*)),
-      deadline_memory_(kQpMax * sizeof(transport::Qp*)),
+      deadline_memory_(kQpMax * sizeof(transport::Timer*)),
+      early_deadline_memory_(kQpMax * sizeof(transport::Timer*)),
+      stash_entry_memory_(kStashedPacketsMax * sizeof(transport::StashEntry)),
+      stash_slot_memory_(kStashedPacketsMax * sizeof(transport::StashSlot)),
       kick_descriptor_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   hca_.demux().set_memory(demux_memory_.as<transport::QpBlock*>());
-  hca_.deadlines().set_memory(deadline_memory_.as<transport::Qp*>());
+  hca_.deadlines().set_memory(deadline_memory_.as<transport::Timer*>());
+  hca_.early_deadlines().set_memory(early_deadline_memory_.as<transport::Timer*>());
+  hca_.stash().set_memory(stash_entry_memory_.as<transport::StashEntry>(),
+                          stash_slot_memory_.as<transport::StashSlot>());
   hca_.set_stall_oracle(this);
   for (LinkId id = 0; id < transport::kLinkCount; ++id) {
     if (link(id) == nullptr) continue;
@@ -111,6 +119,8 @@ void Engine::application_will_sleep() {
   // What cannot be armed has something to give already; then the helper looks, not we: the
   // application polls once more before it sleeps.
   if (!armed_ && !arm()) kick();
+  // As long as the application polls, its turns see to early retransmission.
+  mind_the_worker(hca_.next_early_deadline());
   leave();
 }
 
@@ -131,7 +141,7 @@ void Engine::begin_turn(Datapath::Turn turn) {
 std::size_t Engine::take_turn(Instant now, Datapath::Turn turn) {
   begin_turn(turn);
   const std::size_t packets = receive(now);
-  if (hca_.next_deadline() <= now) hca_.on_timer(now);
+  if (std::min(hca_.next_deadline(), hca_.next_early_deadline()) <= now) hca_.on_timer(now);
   if (packets != 0 || has_something_to_send()) {
     send(now, true);
   } else {
@@ -205,7 +215,7 @@ void Engine::send(Instant now, bool retry_refused) {
     datapath->on_turn(now);
   }
   publish(now);
-  mind_the_worker(now);
+  mind_the_worker(next_look(now));
 }
 
 void Engine::publish(Instant now) {
@@ -247,8 +257,7 @@ Instant Engine::next_look(Instant now) const {
   return next;
 }
 
-void Engine::mind_the_worker(Instant now) {
-  const Instant next = next_look(now);
+void Engine::mind_the_worker(Instant next) {
   if (next >= worker_sleeps_until_) return;
   worker_sleeps_until_ = next;
   kick();
@@ -305,7 +314,8 @@ std::optional<Duration> Engine::prepare_sleep(Duration at_most) {
   std::optional<Duration> sleep;
   if (ticking || (!more_to_send_ && (armed_ || arm()))) {
     const Duration longest = ticking ? SleepPolicy::kTick : at_most;
-    const Instant until = std::min(next_look(now), sum_or_never(now, longest));
+    const Instant until =
+        std::min({next_look(now), hca_.next_early_deadline(), sum_or_never(now, longest)});
     worker_sleeps_until_ = until;
     sleep = until - now;
   }

@@ -135,7 +135,8 @@ class Engine final : private transport::StallOracle {
   void publish(Instant now);
   void tell_application();
   void set_application_waits(bool waits);
-  void mind_the_worker(Instant now);
+  // Wakes the helper if it would sleep longer.
+  void mind_the_worker(Instant next);
   [[nodiscard]] Instant next_look(Instant now) const;
   void leave();
   [[nodiscard]] bool arm();
@@ -170,7 +171,8 @@ class Engine final : private transport::StallOracle {
   RegionSlots region_slots_;
   KeySource keys_;
   Quotas quotas_;
-  ZeroedMemory demux_memory_, deadline_memory_;
+  ZeroedMemory demux_memory_, deadline_memory_, early_deadline_memory_;
+  ZeroedMemory stash_entry_memory_, stash_slot_memory_;
   int kick_descriptor_ = -1;
   bool has_silent_link_ = false;
   std::unique_ptr<Worker> worker_;

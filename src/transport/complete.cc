@@ -98,6 +98,7 @@ void enter_error(HcaState& hca, Qp& qp) {
   // Before flush() looks at what was posted; see WorkQueue::post_before_look.
   qp.state.store(QpState::kErr, std::memory_order_seq_cst);
   stop_sending(hca, qp);
+  hca.stash.forget(qp);
   flush(hca, qp);
 }
 

@@ -29,7 +29,10 @@ struct Counters {
   std::uint64_t timeouts = 0;  // ACK timers that expired
   std::uint64_t rewinds = 0;   // go-back-N restarts
   std::uint64_t retransmitted_packets = 0;
-  std::uint64_t frames_refused = 0;  // by a datapath, sent later
+  std::uint64_t selective_retransmissions = 0;       // of what a NAK said is missing, and no more
+  std::uint64_t hints_sent = 0, hints_received = 0;  // of further gaps
+  std::uint64_t early_retransmissions = 0;  // after measured round trips, before a time-out
+  std::uint64_t frames_refused = 0;         // by a datapath, sent later
   std::uint64_t retry_exceeded = 0, rnr_retry_exceeded = 0;
 };
 

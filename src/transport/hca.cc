@@ -7,6 +7,7 @@
 #include "transport/qp_lifecycle.h"
 #include "transport/qp_state.h"
 #include "transport/rc.h"
+#include "transport/recovery.h"
 #include "transport/retry.h"
 #include "transport/window.h"
 #include "wire/parse.h"
@@ -106,6 +107,8 @@ void unsend(HcaState& hca, TxFrame& frame) {
   const FrameTag tag = FrameTag::of(frame.cookie);
   if (tag.kind == FrameTag::Kind::kRequest) {
     unsend_request(hca, qp, tag);
+  } else if (tag.kind == FrameTag::Kind::kResend) {
+    unsend_missing(hca, qp, tag.psn);
   } else {
     unsend_response(hca, qp, tag);
   }
@@ -175,6 +178,7 @@ void Hca::on_packets(Instant now, LinkId link, std::span<const RxPacket> packets
 
 void Hca::on_timer(Instant now) {
   while (Qp* qp = state_.deadlines.pop_due(now)) on_deadline(state_, now, *qp);
+  while (Qp* qp = state_.early_deadlines.pop_due(now)) on_early_deadline(state_, now, *qp);
 }
 
 void Hca::on_doorbell(Instant, Qp& qp) {

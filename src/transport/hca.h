@@ -40,6 +40,8 @@ class Hca {
   [[nodiscard]] memory::MrTable& regions() { return state_.regions; }
   [[nodiscard]] Demux& demux() { return state_.demux; }
   [[nodiscard]] Deadlines& deadlines() { return state_.deadlines; }
+  [[nodiscard]] Deadlines& early_deadlines() { return state_.early_deadlines; }
+  [[nodiscard]] Stash& stash() { return state_.stash; }
   [[nodiscard]] const Counters& counters() const { return state_.counters; }
 
   // --- Queue pairs -----------------------------------------------------------------------------
@@ -72,8 +74,10 @@ class Hca {
   [[nodiscard]] bool poll_transmit(Instant now, LinkId link, TxBurst& burst);
   // No output is due but what a timer may bring.
   [[nodiscard]] bool is_quiet() const;
-  // No timer expires before this.
+  // No timer expires before this ...
   [[nodiscard]] Instant next_deadline() const { return state_.deadlines.next(); }
+  // ... but those for early retransmission, which is worth a look and not worth waking anyone.
+  [[nodiscard]] Instant next_early_deadline() const { return state_.early_deadlines.next(); }
   // Responses are due that no datapath has taken yet: completions should wait for them.
   [[nodiscard]] bool has_responses_due() const;
   void publish_completions();

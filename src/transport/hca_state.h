@@ -13,6 +13,8 @@
 #include "transport/demux.h"
 #include "transport/events.h"
 #include "transport/qp.h"
+#include "transport/stash.h"
+#include "wire/parse.h"
 
 namespace uroce::transport {
 
@@ -51,7 +53,10 @@ struct HcaState {
   std::array<LinkState, kLinkCount> links;
   Demux demux;
   memory::MrTable regions;
-  Deadlines deadlines;
+  Deadlines deadlines;        // ACK timers and RNR waits
+  Deadlines early_deadlines;  // recovery.h
+  Stash stash;
+  wire::PacketView stash_view;  // of the packet taken from the stash
   Counters counters;
   const StallOracle* oracle = nullptr;
   std::uint32_t responses_due = 0;  // QPs that owe a response

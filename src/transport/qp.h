@@ -10,6 +10,7 @@
 #include "base/ids.h"
 #include "base/list.h"
 #include "transport/completion.h"
+#include "transport/deadlines.h"
 #include "transport/qp_attributes.h"
 #include "transport/rc_requester.h"
 #include "transport/rc_responder.h"
@@ -82,15 +83,14 @@ struct Qp {
   CompletionQueue* receive_cq = nullptr;
   Peer* peer = nullptr;
 
-  // Time.
-  Instant deadline = Instant::never();  // what is meant
-  Instant heap_key = Instant::never();  // what the heap sorts by: never later than `deadline`
-  std::uint32_t heap_index = 0;         // 1-based; 0: not in the heap
+  Timer ack_timer{.qp = this};
+  Timer early_timer{.qp = this};  // recovery.h
 
   // Which lists it is in.
   ListHook ready_hook;  // has, or may have, something to send
   ListHook event_hook;
   std::uint32_t pending_events = 0;
+  ListHook stash_hook;  // has packets in the stash
 
   QpAttributes attributes;
   bool sqd_notify_due = false;

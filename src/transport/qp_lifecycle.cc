@@ -22,6 +22,8 @@ void start_requester(Qp& qp) {
   requester.oldest_unacked_psn = qp.attributes.send_psn;
   requester.send_psn = qp.attributes.send_psn;
   requester.next_psn = qp.attributes.send_psn;
+  requester.flight.round_start = requester.flight.round_end = qp.attributes.send_psn;
+  requester.recovery.resent_end = qp.attributes.send_psn;
   requester.retries_left = qp.attributes.retry_count;
   requester.rnr_retries_left = qp.attributes.rnr_retry;
 }
@@ -116,6 +118,7 @@ void reset(HcaState& hca, Qp& qp) {
   qp.state.store(QpState::kReset, std::memory_order_release);
   stop_sending(hca, qp);
   forget_responses(hca, qp);
+  hca.stash.forget(qp);
   qp.ready_hook.unlink();
   qp.event_hook.unlink();
   qp.pending_events = 0;

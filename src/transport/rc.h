@@ -14,7 +14,7 @@ namespace uroce::transport {
 
 // What a TxFrame's cookie says, so that a refused frame can be unsent.
 struct FrameTag {
-  enum class Kind : std::uint8_t { kRequest, kResponse, kAck, kNak };
+  enum class Kind : std::uint8_t { kRequest, kResend, kResponse, kAck, kNak, kHint };
   Kind kind = Kind::kRequest;
   Psn psn;
   std::uint32_t index = 0;  // of the work request, or of the replay entry
@@ -29,6 +29,19 @@ struct FrameTag {
   }
 };
 static_assert(FrameTag::of(FrameTag{FrameTag::Kind::kAck, Psn(0xabcdef), 7}.cookie()).index == 7);
+
+// How a responder says that more than the expected packet is missing, to a requester that sends
+// only what is missing: an acknowledgement as far before the expected PSN as the missing packet is
+// behind it. It acknowledges nothing new, so to any other requester it is an old one that was late.
+struct GapHint {
+  static constexpr Psn psn(Psn expected, Psn missing) {
+    return expected - 1 - static_cast<std::uint32_t>(distance(expected, missing));
+  }
+  static constexpr Psn missing(Psn oldest_unacked, Psn hint) {
+    return oldest_unacked + static_cast<std::uint32_t>(distance(hint, oldest_unacked - 1));
+  }
+};
+static_assert(GapHint::missing(Psn(2), GapHint::psn(Psn(2), Psn(7))) == Psn(7));
 
 inline void address_frame(TxFrame& frame, Qp& qp, FrameTag tag) {
   frame.path = &qp.attributes.path;

@@ -17,12 +17,36 @@
 #include <cstdint>
 
 #include "base/psn.h"
+#include "transport/flight.h"
+#include "transport/round_trip.h"
 #include "transport/work_request.h"
 
 namespace uroce::transport {
 
 // More would not be sensible: the responder must keep something for each.
 inline constexpr std::uint32_t kReadAtomicMax = 128;
+
+// Packets that are missing at the peer and are sent again before all that follows them.
+struct Hole {
+  Psn first;
+  std::uint32_t packets = 0;
+  Psn frontier;          // what was not sent before they were found missing
+  bool is_told = false;  // by the peer; else it is a guess
+  bool is_due = false;   // not sent yet, or refused
+  [[nodiscard]] Psn end() const { return first + packets; }
+};
+
+// What is being done about losses (recovery.h).
+struct Recovery {
+  static constexpr std::size_t kHolesMax = 64;
+  bool is_proven = false;       // the peer has kept what came behind a gap
+  std::uint8_t failures = 0;    // to find that it does, since the connection began
+  std::uint8_t early_left = 0;  // retransmissions before the ACK timer expires
+  std::uint8_t hole_count = 0;
+  std::uint8_t due_count = 0;  // of the holes
+  Psn resent_end;              // behind everything that was ever sent twice
+  std::array<Hole, kHolesMax> holes;
+};
 
 struct RcRequester {
   std::uint32_t oldest_index = 0;
@@ -46,6 +70,10 @@ struct RcRequester {
   bool waiting_for_window = false;
   std::uint8_t retries_left = 0;
   std::uint8_t rnr_retries_left = 0;
+
+  Recovery recovery;
+  RoundTrip round_trip;
+  Flight flight;
 
   std::array<Psn, kReadAtomicMax> read_ends;
 };

@@ -13,6 +13,7 @@
 #include "memory/sge_cursor.h"
 #include "transport/complete.h"
 #include "transport/rc.h"
+#include "transport/recovery.h"
 #include "transport/retry.h"
 #include "transport/segment.h"
 #include "transport/window.h"
@@ -216,14 +217,25 @@ void on_atomic_acknowledge(HcaState& hca, Instant now, Qp& qp, const wire::Packe
   on_progress(hca, now, qp);
 }
 
+// An answer to what was answered before. From a responder of ours it may be a hint (GapHint).
+void on_stale(HcaState& hca, Qp& qp, const wire::PacketView& view) {
+  ++hca.counters.rx_stale_response;
+  if (view.opcode->kind != Kind::kAcknowledge || !view.aeth.syndrome.is_ack()) return;
+  if (qp.requester.recovery.hole_count == 0) return;
+  on_hint(hca, qp, GapHint::missing(qp.requester.oldest_unacked_psn, view.bth.psn));
+}
+
 }  // namespace
 
 void on_response(HcaState& hca, Instant now, Qp& qp, const wire::PacketView& view) {
   ++hca.counters.rx_responses;
   const QpState state = qp.state.load(std::memory_order_relaxed);
-  if ((state != QpState::kRts && state != QpState::kSqd) ||
-      !is_outstanding(qp.requester, view.bth.psn)) {
+  if (state != QpState::kRts && state != QpState::kSqd) {
     ++hca.counters.rx_stale_response;
+    return;
+  }
+  if (!is_outstanding(qp.requester, view.bth.psn)) {
+    on_stale(hca, qp, view);
     return;
   }
   switch (view.opcode->kind) {

@@ -7,6 +7,7 @@
 #include "memory/sge_cursor.h"
 #include "transport/complete.h"
 #include "transport/rc.h"
+#include "transport/recovery.h"
 #include "transport/retry.h"
 #include "transport/segment.h"
 #include "transport/window.h"
@@ -31,10 +32,10 @@ bool has_request(const Qp& qp) {
   if (requester.rnr_waiting) return false;
   switch (qp.state.load(std::memory_order_relaxed)) {
     case QpState::kRts:
-      return requester.send_index != qp.send_queue.posted();
+      return requester.send_index != qp.send_queue.posted() || requester.recovery.due_count != 0;
     // IBTA 10.3.1.5: what was begun is finished, nothing else is begun.
     case QpState::kSqd:
-      return requester.send_index != requester.assigned_index;
+      return requester.send_index != requester.assigned_index || requester.recovery.due_count != 0;
     case QpState::kReset:
     case QpState::kInit:
     case QpState::kRtr:
@@ -82,17 +83,30 @@ bool wait_for_window(HcaState& hca, Qp& qp) {
   return false;
 }
 
+// How many packets more may be unacknowledged.
+std::uint32_t flight_room(const RcRequester& requester) {
+  return requester.flight.room((requester.send_psn - requester.oldest_unacked_psn.value()).value());
+}
+
 // How many packets of `left` bytes fit the link and the window; 0: none now.
 std::uint32_t packets_to_send(const HcaState& hca, const Qp& qp, std::uint64_t left) {
   const LinkFacts& facts = hca.links[qp.link].facts;
   const std::uint32_t mtu = qp.path_mtu;
-  const std::uint32_t wanted = std::min<std::uint32_t>(
+  std::uint32_t wanted = std::min<std::uint32_t>(
       {packets_in(left, mtu), facts.max_run_packets, packets_within(facts.max_run_bytes, mtu)});
+  wanted = std::min(wanted, flight_room(qp.requester));
   if (facts.peer_window_bytes == 0) return wanted;
   const std::uint32_t room = window_room(hca, qp);
   const auto last_bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(left, mtu));
   if (wanted == 1) return window_cost(1, last_bytes) <= room ? 1 : 0;
   return std::min(wanted, room / window_cost(1, mtu));
+}
+
+// Nor may the flight end before an answer was asked for.
+bool flight_wants_ack(const RcRequester& requester) {
+  const Flight& flight = requester.flight;
+  return flight.is_limited() && (requester.packets_unasked >= flight.limit / kAskedPerWindow ||
+                                 flight_room(requester) < 4);
 }
 
 // The peer's window must not fill up with packets that nobody asked an answer for.
@@ -111,7 +125,7 @@ bool wants_ack(const HcaState& hca, Qp& qp, const SendWqe& wqe, std::uint32_t pa
   const bool is_last_posted = requester.send_index + 1 == qp.send_queue.posted();
   const bool asks = (ends && (wqe.is_signaled() || qp.signal_all || is_last_posted)) ||
                     requester.packets_unasked >= kPacketsUnaskedMax ||
-                    window_wants_ack(hca, qp, cost);
+                    flight_wants_ack(requester) || window_wants_ack(hca, qp, cost);
   if (asks) requester.packets_unasked = requester.cost_unasked = 0;
   return asks;
 }
@@ -135,34 +149,61 @@ Gathered gather(const HcaState& hca, const Qp& qp, const SendWqe& wqe, std::uint
   return {taken.pieces, taken.fault != memory::MemoryFault::kNone || taken.bytes != bytes};
 }
 
-void build_data_headers(TxFrame& frame, Qp& qp, const SendWqe& wqe, bool begins, bool ends,
+// Some packets of a SEND or WRITE.
+struct Slice {
+  Psn psn;
+  std::uint64_t offset = 0;
+  std::uint32_t packets = 0;
+  std::uint32_t bytes = 0;
+  bool ends = false;
+};
+
+Slice make_slice(const Qp& qp, const SendWqe& wqe, Psn psn, std::uint32_t packets) {
+  const std::uint64_t offset = offset_of(wqe.first_psn, psn, qp.path_mtu);
+  const std::uint64_t left = wqe.length - offset;
+  const auto bytes = static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(left, std::uint64_t{packets} * qp.path_mtu));
+  return {psn, offset, packets, bytes, bytes == left};
+}
+
+void build_data_headers(TxFrame& frame, Qp& qp, const SendWqe& wqe, const Slice& slice,
                         bool ack_request) {
+  const bool begins = slice.offset == 0;
   const bool is_write =
       wqe.operation == SendOperation::kWrite || wqe.operation == SendOperation::kWriteWithImmediate;
   const bool has_immediate = wqe.operation == SendOperation::kSendWithImmediate ||
                              wqe.operation == SendOperation::kWriteWithImmediate;
   const wire::Bth bth{
       .opcode = wire::pick_opcode(wire::Service::kRc, is_write ? Kind::kWrite : Kind::kSend,
-                                  wire::make_place(begins, ends),
+                                  wire::make_place(begins, slice.ends),
                                   has_immediate ? Suffix::kImmediate : Suffix::kNone),
-      .solicited = ends && (wqe.flags & send_flag::kSolicited) != 0,
+      .solicited = slice.ends && (wqe.flags & send_flag::kSolicited) != 0,
       .pkey = qp.pkey,
       .destination = qp.attributes.destination_qpn,
       .ack_request = ack_request,
-      .psn = qp.requester.send_psn};
+      .psn = slice.psn};
   const wire::Reth reth{wqe.remote_address, wqe.rkey, wqe.length};
   const wire::Immediate immediate{to_big(wqe.immediate)};
   if (is_write && begins) {
-    if (ends && has_immediate) {
+    if (slice.ends && has_immediate) {
       build(frame, bth, reth, immediate);
     } else {
       build(frame, bth, reth);
     }
-  } else if (ends && has_immediate) {
+  } else if (slice.ends && has_immediate) {
     build(frame, bth, immediate);
   } else {
     build(frame, bth);
   }
+}
+
+TxFrame& build_data(Qp& qp, const SendWqe& wqe, const Slice& slice, bool ack_request,
+                    TxBurst& burst) {
+  TxFrame& frame = burst.next();
+  frame.payload_bytes = slice.bytes;
+  frame.packet_count = static_cast<std::uint16_t>(slice.packets);
+  build_data_headers(frame, qp, wqe, slice, ack_request);
+  return frame;
 }
 
 // The frame is filled: it is sent from here on, and the sending position is behind it.
@@ -178,25 +219,57 @@ void commit(HcaState& hca, Instant now, Qp& qp, const SendWqe& wqe, TxFrame& fra
 }
 
 bool send_data(HcaState& hca, Instant now, Qp& qp, SendWqe& wqe, TxBurst& burst) {
-  RcRequester& requester = qp.requester;
-  const std::uint64_t offset = offset_of(wqe.first_psn, requester.send_psn, qp.path_mtu);
-  const std::uint64_t left = wqe.length - offset;
+  const Psn psn = qp.requester.send_psn;
+  const std::uint64_t left = wqe.length - offset_of(wqe.first_psn, psn, qp.path_mtu);
   const std::uint32_t packets = packets_to_send(hca, qp, left);
-  if (packets == 0) return wait_for_window(hca, qp);
-  const auto bytes = static_cast<std::uint32_t>(
-      std::min<std::uint64_t>(left, std::uint64_t{packets} * qp.path_mtu));
-
-  const Gathered gathered = gather(hca, qp, wqe, offset, bytes, burst);
+  if (packets == 0) {
+    // Room in the flight comes with the next acknowledgement.
+    return flight_room(qp.requester) != 0 && wait_for_window(hca, qp);
+  }
+  const Slice slice = make_slice(qp, wqe, psn, packets);
+  const Gathered gathered = gather(hca, qp, wqe, slice.offset, slice.bytes, burst);
   if (gathered.is_fault) return hold_fault(hca, qp, wqe, WcStatus::kLocalProtectionError);
-  const bool ends = bytes == left;
-  TxFrame& frame = burst.next();
-  frame.payload_bytes = bytes;
-  frame.packet_count = static_cast<std::uint16_t>(packets);
-  const std::uint32_t cost = window_cost(packets, bytes);
-  build_data_headers(frame, qp, wqe, offset == 0, ends,
-                     wants_ack(hca, qp, wqe, packets, cost, ends));
+
+  const std::uint32_t cost = window_cost(packets, slice.bytes);
+  const bool asks = wants_ack(hca, qp, wqe, packets, cost, slice.ends);
+  TxFrame& frame = build_data(qp, wqe, slice, asks, burst);
   take_window(qp, cost);
+  if (asks) on_answer_asked(now, qp, psn + (packets - 1));
   commit(hca, now, qp, wqe, frame, burst, gathered.pieces, packets);
+  return true;
+}
+
+// The request that `psn`, which was sent, belongs to.
+const SendWqe& find_request(const Qp& qp, Psn psn) {
+  std::uint32_t index = qp.requester.oldest_index;
+  const std::uint32_t base = qp.requester.oldest_unacked_psn.value();
+  while ((qp.send_queue.at(index).last_psn - base).value() < (psn - base).value()) ++index;
+  return qp.send_queue.at(index);
+}
+
+// What is missing at the peer (recovery.h). It has its share of the window still.
+bool send_missing(HcaState& hca, Instant now, Qp& qp, TxBurst& burst) {
+  Hole& hole = next_due_hole(qp);
+  const SendWqe& wqe = find_request(qp, hole.first);
+  if (is_read_or_atomic(wqe.operation)) {
+    drop_hole(qp, hole);
+    return next_request(hca, now, qp, burst);
+  }
+  const LinkFacts& facts = hca.links[qp.link].facts;
+  const std::uint32_t left = (wqe.last_psn - hole.first.value()).value() + 1;
+  hole.packets = std::min<std::uint32_t>({hole.packets, left, facts.max_run_packets,
+                                          packets_within(facts.max_run_bytes, qp.path_mtu)});
+  const Slice slice = make_slice(qp, wqe, hole.first, hole.packets);
+  const Gathered gathered = gather(hca, qp, wqe, slice.offset, slice.bytes, burst);
+  if (gathered.is_fault) {
+    drop_hole(qp, hole);
+    return next_request(hca, now, qp, burst);
+  }
+  TxFrame& frame = build_data(qp, wqe, slice, true, burst);
+  address_frame(frame, qp, {FrameTag::Kind::kResend, hole.first, 0});
+  burst.commit(gathered.pieces);
+  on_sent_again(now, qp, hole);
+  hca.counters.retransmitted_packets += slice.packets;
   return true;
 }
 
@@ -240,6 +313,7 @@ bool send_read(HcaState& hca, Instant now, Qp& qp, SendWqe& wqe, TxBurst& burst)
                   .psn = psn},
         wire::Reth{wqe.remote_address + offset, wqe.rkey, bytes});
   push_read_end(requester, psn + (packets - 1));
+  on_answer_asked(now, qp, psn);
   if (link.facts.peer_window_bytes != 0) take_read_window(hca, qp, cost);
   commit(hca, now, qp, wqe, frame, burst, 0, packets);
   return true;
@@ -260,6 +334,7 @@ bool send_atomic(HcaState& hca, Instant now, Qp& qp, SendWqe& wqe, TxBurst& burs
                         .swap_or_add = is_swap ? wqe.swap : wqe.compare_add,
                         .compare = is_swap ? wqe.compare_add : 0});
   push_read_end(requester, requester.send_psn);
+  on_answer_asked(now, qp, requester.send_psn);
   commit(hca, now, qp, wqe, frame, burst, 0, 1);
   return true;
 }
@@ -269,6 +344,7 @@ bool send_atomic(HcaState& hca, Instant now, Qp& qp, SendWqe& wqe, TxBurst& burs
 bool next_request(HcaState& hca, Instant now, Qp& qp, TxBurst& burst) {
   if (!has_request(qp)) return false;
   RcRequester& requester = qp.requester;
+  if (requester.recovery.due_count != 0) return send_missing(hca, now, qp, burst);
   SendWqe& wqe = qp.send_queue.at(requester.send_index);
   if (requester.send_index == requester.assigned_index && !take_up(qp, wqe)) return false;
   if (wqe.status != WcStatus::kSuccess) return hold_fault(hca, qp, wqe, wqe.status);

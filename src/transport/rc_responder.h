@@ -40,12 +40,31 @@ struct ReplayEntry {
   Psn due_last;  // ... and its last: LAST or ONLY
 };
 
+// This QP's packets in the stash (stash.h), in the order of their PSNs; 0: none.
+struct StashedPackets {
+  std::uint16_t first = 0;
+  std::uint16_t last = 0;
+  std::uint32_t count = 0;
+};
+
+// What a requester that sends only what is missing may be told besides the expected PSN.
+struct GapHints {
+  static constexpr std::size_t kMax = 64;
+  bool peer_selects = false;    // it has filled a gap and gone on where it was
+  bool gap_was_filled = false;  // what comes next tells
+  std::uint8_t count = 0;
+  std::array<Psn, kMax> missing;
+};
+
 struct RcResponder {
   Psn expected_psn;
   std::uint32_t msn = 0;
   bool in_message = false;
   bool gap_reported = false;            // one NAK a gap
   wire::Kind kind = wire::Kind::kSend;  // of the message in hand
+
+  StashedPackets stashed;
+  GapHints hints;
 
   // WRITE in hand.
   std::uint64_t write_address = 0;

@@ -9,6 +9,8 @@
 #include "transport/complete.h"
 #include "transport/rc.h"
 #include "transport/segment.h"
+#include "transport/stash.h"
+#include "wire/parse.h"
 
 namespace uroce::transport {
 namespace {
@@ -336,6 +338,65 @@ void owe_nak(HcaState& hca, Qp& qp, Fault fault) {
   owe_response(hca, qp);
 }
 
+// False: it was refused.
+bool on_expected(HcaState& hca, Qp& qp, const PacketView& view) {
+  qp.responder.gap_reported = false;
+  Fault fault = check_order(qp.responder, view);
+  if (fault == Fault::kNone) fault = check_permission(qp, view);
+  if (fault == Fault::kNone) fault = check_length(qp, view);
+  if (fault == Fault::kNone) fault = execute(hca, qp, view);
+  if (fault == Fault::kNone) return true;
+  raise(hca, qp, fault);
+  return false;
+}
+
+void report_gap(HcaState& hca, Qp& qp) {
+  if (!qp.responder.gap_reported) raise(hca, qp, Fault::kSequence);  // C9-106: one NAK a gap
+}
+
+// Everything between two packets that came is missing.
+void hint_at(HcaState& hca, Qp& qp, Psn last, Psn psn) {
+  GapHints& hints = qp.responder.hints;
+  for (++last; is_before(last, psn) && hints.count != GapHints::kMax; ++last) {
+    hints.missing[hints.count++] = last;
+  }
+  if (hints.count != 0) owe_response(hca, qp);
+}
+
+void on_early(HcaState& hca, Qp& qp, const PacketView& view, std::int32_t ahead) {
+  ++hca.counters.out_of_sequence;
+  report_gap(hca, qp);
+  // Behind a request that was refused, silence is what the peer expects.
+  const bool is_behind_gap = qp.responder.nak_fault == Fault::kSequence;
+  if (!is_behind_gap || ahead > Stash::kAheadMax) return;
+  const Psn last = hca.stash.last(qp, qp.responder.expected_psn);
+  hca.stash.keep(qp, view.bth.psn, *view.packet);
+  if (qp.responder.hints.peer_selects) hint_at(hca, qp, last, view.bth.psn);
+}
+
+// The first request after a gap was filled tells whether the peer goes on or back.
+void learn_of_peer(GapHints& hints, std::int32_t ahead) {
+  hints.gap_was_filled = false;
+  hints.peer_selects = ahead >= 0;
+}
+
+// The gap is filled: what waited behind it, up to the next gap.
+void catch_up(HcaState& hca, Qp& qp) {
+  while (qp.responder.stashed.count != 0) {
+    const RxPacket packet = hca.stash.take(qp, qp.responder.expected_psn);
+    if (packet.bytes.empty()) break;
+    PacketView& view = hca.stash_view;
+    if (wire::parse(packet, view) != wire::DropReason::kNone || !on_expected(hca, qp, view)) break;
+    qp.responder.hints.gap_was_filled = true;
+  }
+  if (qp.responder.stashed.count == 0) return;
+  if (qp.responder.gap_reported) {
+    hca.stash.forget(qp);  // something was refused: the peer sends everything behind it again
+  } else {
+    report_gap(hca, qp);
+  }
+}
+
 }  // namespace
 
 void raise(HcaState& hca, Qp& qp, Fault fault) {
@@ -357,18 +418,10 @@ void on_request(HcaState& hca, Qp& qp, const wire::PacketView& view) {
   ++hca.counters.rx_requests;
   RcResponder& responder = qp.responder;
   const std::int32_t ahead = distance(responder.expected_psn, view.bth.psn);
+  if (responder.hints.gap_was_filled) learn_of_peer(responder.hints, ahead);
   if (ahead < 0) return on_duplicate(hca, qp, view);
-  if (ahead > 0) {
-    ++hca.counters.out_of_sequence;
-    if (!responder.gap_reported) raise(hca, qp, Fault::kSequence);  // C9-106: one NAK a gap
-    return;
-  }
-  responder.gap_reported = false;
-  Fault fault = check_order(responder, view);
-  if (fault == Fault::kNone) fault = check_permission(qp, view);
-  if (fault == Fault::kNone) fault = check_length(qp, view);
-  if (fault == Fault::kNone) fault = execute(hca, qp, view);
-  if (fault != Fault::kNone) raise(hca, qp, fault);
+  if (ahead > 0) return on_early(hca, qp, view, ahead);
+  if (on_expected(hca, qp, view) && responder.stashed.count != 0) catch_up(hca, qp);
 }
 
 }  // namespace uroce::transport

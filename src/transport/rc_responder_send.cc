@@ -19,7 +19,8 @@ bool has_replay_due(const RcResponder& responder) {
 }
 
 bool has_response_due(const RcResponder& responder) {
-  return has_replay_due(responder) || responder.nak_due || responder.ack_due;
+  return has_replay_due(responder) || responder.nak_due || responder.ack_due ||
+         responder.hints.count != 0;
 }
 
 void settle(HcaState& hca, RcResponder& responder) {
@@ -54,6 +55,21 @@ void send_acknowledge(HcaState& hca, Qp& qp, TxBurst& burst) {
   burst.commit(0);
   // A NAK acknowledges what is before it.
   responder.ack_due = responder.nak_due = false;
+}
+
+// False: it was filled meanwhile.
+bool send_hint(HcaState& hca, Qp& qp, TxBurst& burst) {
+  RcResponder& responder = qp.responder;
+  const Psn missing = responder.hints.missing[--responder.hints.count];
+  if (!is_before(responder.expected_psn, missing)) return false;
+  ++hca.counters.hints_sent;
+  const Psn psn = GapHint::psn(responder.expected_psn, missing);
+  TxFrame& frame = burst.next();
+  build(frame, response_header(qp, wire::Opcode::kRcAcknowledge, psn),
+        wire::Aeth{Syndrome::ack(), {responder.msn}});
+  address_frame(frame, qp, {FrameTag::Kind::kHint, psn, 0});
+  burst.commit(0);
+  return true;
 }
 
 void finish_replay(RcResponder& responder) {
@@ -139,7 +155,12 @@ bool next_response(HcaState& hca, Qp& qp, TxBurst& burst) {
   } else if (responder.nak_due || responder.ack_due) {
     send_acknowledge(hca, qp, burst);
   } else {
-    return false;
+    bool is_sent = false;
+    while (responder.hints.count != 0 && !is_sent) is_sent = send_hint(hca, qp, burst);
+    if (!is_sent) {
+      settle(hca, responder);
+      return false;
+    }
   }
   settle(hca, responder);
   return true;
@@ -151,6 +172,8 @@ void unsend_response(HcaState& hca, Qp& qp, FrameTag tag) {
     responder.ack_due = true;
   } else if (tag.kind == FrameTag::Kind::kNak) {
     responder.nak_due = true;
+  } else if (tag.kind == FrameTag::Kind::kHint) {
+    return;  // the peer finds out by itself
   } else {
     ReplayEntry& entry = responder.replay[tag.index];
     entry.send_psn = tag.psn;
@@ -196,6 +219,7 @@ void forget_responses(HcaState& hca, Qp& qp) {
   for (ReplayEntry& entry : responder.replay) entry.is_due = entry.is_used = false;
   responder.due_head = responder.due_tail = 0;
   responder.ack_due = responder.nak_due = false;
+  responder.hints.count = 0;
   settle(hca, responder);
 }
 

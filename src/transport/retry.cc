@@ -2,6 +2,7 @@
 #include "transport/retry.h"
 
 #include "transport/complete.h"
+#include "transport/recovery.h"
 #include "transport/window.h"
 #include "wire/aeth.h"
 
@@ -30,14 +31,6 @@ bool use_retry(HcaState& hca, Qp& qp) {
   return true;
 }
 
-void go_back(HcaState& hca, Qp& qp) {
-  ++hca.counters.rewinds;
-  hca.counters.retransmitted_packets +=
-      static_cast<std::uint32_t>(distance(qp.requester.oldest_unacked_psn, qp.requester.send_psn));
-  rewind(hca, qp);
-  qp.requester.rewound = true;
-}
-
 void on_ack_timeout(HcaState& hca, Instant now, Qp& qp) {
   const bool nothing_on_its_way = qp.requester.oldest_unacked_psn == qp.requester.send_psn;
   const bool is_stalled = hca.oracle != nullptr && qp.link == kLocalLink &&
@@ -57,11 +50,12 @@ void on_ack_timeout(HcaState& hca, Instant now, Qp& qp) {
 void restart_timer(HcaState& hca, Instant now, Qp& qp) {
   if (qp.requester.rnr_waiting) return;
   const bool runs = is_waiting_for_ack(qp) && qp.attributes.timeout != 0;
-  hca.deadlines.set(qp, runs ? now + ack_timeout(qp) : Instant::never());
+  hca.deadlines.set(qp.ack_timer, runs ? now + ack_timeout(qp) : Instant::never());
+  restart_early_timer(hca, now, qp);
 }
 
 void start_timer(HcaState& hca, Instant now, Qp& qp) {
-  if (qp.deadline == Instant::never()) restart_timer(hca, now, qp);
+  if (!qp.ack_timer.is_running()) restart_timer(hca, now, qp);
 }
 
 void on_progress(HcaState& hca, Instant now, Qp& qp) {
@@ -70,6 +64,7 @@ void on_progress(HcaState& hca, Instant now, Qp& qp) {
   requester.retries_left = qp.attributes.retry_count;
   requester.rnr_retries_left = qp.attributes.rnr_retry;
   requester.rnr_waiting = false;
+  on_acknowledged(hca, now, qp);
   restart_timer(hca, now, qp);
 }
 
@@ -81,13 +76,25 @@ void rewind(HcaState& hca, Qp& qp) {
   requester.send_index = requester.oldest_index;
   requester.send_psn = requester.oldest_unacked_psn;
   requester.packets_unasked = requester.cost_unasked = 0;
+  abandon_recovery(qp);
   make_ready(hca, qp);
 }
 
+void go_back(HcaState& hca, Qp& qp) {
+  RcRequester& requester = qp.requester;
+  ++hca.counters.rewinds;
+  hca.counters.retransmitted_packets +=
+      static_cast<std::uint32_t>(distance(requester.oldest_unacked_psn, requester.send_psn));
+  stop_probe(requester.round_trip);
+  requester.recovery.resent_end = requester.send_psn;
+  rewind(hca, qp);
+  requester.rewound = true;
+}
+
 void on_sequence_nak(HcaState& hca, Instant now, Qp& qp) {
-  if (qp.requester.rewound) return;
+  if (qp.requester.rewound || is_being_recovered(qp)) return;
   if (!use_retry(hca, qp)) return;
-  go_back(hca, qp);
+  if (!recover_oldest(hca, qp)) go_back(hca, qp);
   restart_timer(hca, now, qp);
 }
 
@@ -105,7 +112,8 @@ void on_rnr_nak(HcaState& hca, Instant now, Qp& qp, std::uint8_t timer) {
   go_back(hca, qp);
   requester.rewound = false;  // the responder reports a gap anew after it was not ready
   requester.rnr_waiting = true;
-  hca.deadlines.set(qp, now + wire::kRnrTimers[timer % wire::kRnrTimers.size()]);
+  hca.early_deadlines.set(qp.early_timer, Instant::never());
+  hca.deadlines.set(qp.ack_timer, now + wire::kRnrTimers[timer % wire::kRnrTimers.size()]);
 }
 
 void on_deadline(HcaState& hca, Instant now, Qp& qp) {
@@ -119,7 +127,9 @@ void on_deadline(HcaState& hca, Instant now, Qp& qp) {
 }
 
 void stop_sending(HcaState& hca, Qp& qp) {
-  hca.deadlines.remove(qp);
+  hca.deadlines.remove(qp.ack_timer);
+  hca.early_deadlines.remove(qp.early_timer);
+  abandon_recovery(qp);
   release_window(hca, qp, qp.requester.window_used);
   release_read_window(hca, qp, qp.requester.read_window_used);
   qp.requester.reads_outstanding = 0;

@@ -4,8 +4,9 @@
 //
 // The timer runs while anything is unacknowledged, from the last progress. A sequence NAK or an
 // expired timer uses up one of retry_cnt; progress gives all of them back. An RNR NAK silences the
-// requester for the time it names and uses up one of rnr_retry, where 7 is without end. A QP has
-// one deadline: the RNR wait and the ACK timer exclude each other.
+// requester for the time it names and uses up one of rnr_retry, where 7 is without end. The RNR
+// wait and the ACK timer exclude each other and share one. What can be done sooner and with less is
+// in recovery.h.
 #pragma once
 
 #include "transport/hca_state.h"
@@ -22,6 +23,8 @@ void on_progress(HcaState& hca, Instant now, Qp& qp);
 
 // The next packet sent is the oldest that was not acknowledged.
 void rewind(HcaState& hca, Qp& qp);
+// The same, because something was lost.
+void go_back(HcaState& hca, Qp& qp);
 
 // A NAK for a gap, explicit or implied by a response that overtook another.
 void on_sequence_nak(HcaState& hca, Instant now, Qp& qp);

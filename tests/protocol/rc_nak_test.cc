@@ -34,9 +34,9 @@ TEST_F(RcResponderTest, NaksOnceForAGapAndThenStaysSilent) {
   write_only(102, 0, 8);
   EXPECT_THAT(transmits(), IsEmpty());
   write_only(100, 0, 8);
-  EXPECT_THAT(transmits(), ElementsAre(acknowledge(100)));
-  write_only(102, 0, 8);
-  expect_nak(101, NakCode::kPsnSequence);
+  EXPECT_THAT(transmits(), ElementsAre(acknowledge(102)));
+  write_only(104, 0, 8);
+  expect_nak(103, NakCode::kPsnSequence);
 }
 
 // IBTA C9-105, case P20.

@@ -63,20 +63,6 @@ TEST_F(RcRetry, TimerStopsWhenAllIsAcknowledged) {
   EXPECT_EQ(endpoint.hca.next_deadline(), Instant::never());
 }
 
-// Cases P04, P05.
-TEST_F(RcRetry, SequenceNakGoesBackOnce) {
-  post_write(1, 8 * kMtu);
-  EXPECT_EQ(transmits().size(), 8U);
-  nak(103, NakCode::kPsnSequence);
-  nak(103, NakCode::kPsnSequence);
-  const auto sent = transmits();
-  ASSERT_EQ(sent.size(), 5U);
-  EXPECT_EQ(sent.front(), (Sent{Opcode::kRcWriteMiddle, 103}));
-  EXPECT_EQ(sent.back(), (Sent{Opcode::kRcWriteLast, 107}));
-  nak(103, NakCode::kPsnSequence);
-  EXPECT_THAT(transmits(), IsEmpty());
-}
-
 TEST_F(RcRetry, LateAcknowledgementAfterATimeoutIsTaken) {
   post_write(1, 8);
   post_write(2, 8);

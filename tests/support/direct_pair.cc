@@ -46,7 +46,7 @@ void DirectPair::finish() {
     outstanding_ -= take_completions(pair_.a);
     receives_ += take_completions(pair_.b);
     if (moved) continue;
-    const Instant next = std::min(pair_.a.hca.next_deadline(), pair_.b.hca.next_deadline());
+    const Instant next = std::min(pair_.a.next_deadline(), pair_.b.next_deadline());
     if (outstanding_ != 0 && next == Instant::never()) std::abort();
     if (outstanding_ != 0) pair_.a.now = pair_.b.now = std::max(next, pair_.a.now);
   }

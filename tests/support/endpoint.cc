@@ -29,11 +29,16 @@ Endpoint::Endpoint(std::size_t buffer_bytes, std::uint32_t completions)
     : buffer(buffer_bytes),
       blocks_(kQpBlockCount),
       heap_(1024),
+      early_heap_(1024),
+      stash_entries_(64),
+      stash_slots_(64),
       regions_(64),
       cq_memory_(CompletionQueue::ring_slots(completions)),
       burst_(std::make_unique<TxBurst>()) {
   hca.demux().set_memory(blocks_);
   hca.deadlines().set_memory(heap_);
+  hca.early_deadlines().set_memory(early_heap_);
+  hca.stash().set_memory(stash_entries_, stash_slots_);
   (void)hca.regions().rehash_into(regions_);
   memory::MemoryRegion region;
   region.iova = reinterpret_cast<std::uintptr_t>(buffer.data());

@@ -4,6 +4,7 @@
 // on a wire (or as whole runs, on a link of trusted memory); nothing here has a clock or a thread.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -89,6 +90,9 @@ class Endpoint {
   // Everything there is to send, and completions published after it.
   std::vector<Packet> transmit();
   void timers() { hca.on_timer(now); }
+  [[nodiscard]] Instant next_deadline() const {
+    return std::min(hca.next_deadline(), hca.next_early_deadline());
+  }
 
   std::optional<transport::Cqe> poll();
   std::vector<transport::Cqe> poll_all();
@@ -111,7 +115,9 @@ class Endpoint {
   transport::LinkFacts facts_;
   std::vector<transport::QpBlock*> blocks_;
   std::deque<transport::QpBlock> block_memory_;
-  std::vector<transport::Qp*> heap_;
+  std::vector<transport::Timer*> heap_, early_heap_;
+  std::vector<transport::StashEntry> stash_entries_;
+  std::vector<transport::StashSlot> stash_slots_;
   std::vector<memory::MemoryRegion> regions_;
   std::vector<transport::Cqe> cq_memory_;
   std::deque<TestQp> qps_;

@@ -36,7 +36,7 @@ bool Pair::exchange(const Fate& fate) {
 bool Pair::run(const Fate& fate, unsigned turns) {
   for (unsigned turn = 0; turn < turns; ++turn) {
     if (exchange(fate)) continue;
-    const Instant next = std::min(a.hca.next_deadline(), b.hca.next_deadline());
+    const Instant next = std::min(a.next_deadline(), b.next_deadline());
     if (next == Instant::never()) return true;
     a.now = b.now = std::max(next, a.now);
     a.timers();
