@@ -15,6 +15,7 @@ using namespace transport;
 
 inline constexpr std::size_t kQpsMax = 1024;
 inline constexpr std::size_t kRegionSlots = 1024;
+inline constexpr std::size_t kStashedPackets = 8192;
 inline constexpr std::uint32_t kFirstQpn = 0x100;
 // What a full link refused is tried again this soon.
 inline constexpr Duration kTryAgain = microseconds(4);
@@ -28,11 +29,16 @@ Node::Node(World& world, unsigned index, const NodeOptions& options, Prng prng)
       refusal_(prng),
       blocks_(kQpBlockCount),
       deadline_memory_(kQpsMax),
+      early_deadline_memory_(kQpsMax),
+      stash_entries_(kStashedPackets),
+      stash_slots_(kStashedPackets),
       regions_(kRegionSlots),
       burst_(std::make_unique<TxBurst>()),
       next_qpn_(kFirstQpn * (index + 1)) {
   hca_.demux().set_memory(blocks_);
   hca_.deadlines().set_memory(deadline_memory_);
+  hca_.early_deadlines().set_memory(early_deadline_memory_);
+  hca_.stash().set_memory(stash_entries_, stash_slots_);
   (void)hca_.regions().rehash_into(regions_);
   for (unsigned i = 0; i < kNodesMax; ++i) addresses_[i] = address_of(i);
 }
@@ -115,7 +121,8 @@ void Node::take_turn() {
   tell_user();
   if (!inbox_.empty()) request_turn(world_.now());
   if (was_refused_) request_turn(world_.now() + kTryAgain);
-  if (hca_.next_deadline() != Instant::never()) request_turn(hca_.next_deadline());
+  const Instant due = std::min(hca_.next_deadline(), hca_.next_early_deadline());
+  if (due != Instant::never()) request_turn(due);
 }
 
 // Neighbours in the inbox that came over links of one kind are handed over together.

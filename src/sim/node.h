@@ -95,7 +95,9 @@ class Node final : public EventSink {
 
   std::vector<transport::QpBlock*> blocks_;
   std::deque<transport::QpBlock> block_memory_;
-  std::vector<transport::Qp*> deadline_memory_;
+  std::vector<transport::Timer*> deadline_memory_, early_deadline_memory_;
+  std::vector<transport::StashEntry> stash_entries_;
+  std::vector<transport::StashSlot> stash_slots_;
   std::vector<memory::MemoryRegion> regions_;
   std::unique_ptr<transport::TxBurst> burst_;
   std::uint32_t next_qpn_;
