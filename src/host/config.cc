@@ -122,6 +122,11 @@ constexpr std::array<ConfigKey, 7> kKeys = {{
      parse_icrc, [](const Config& c) { return std::string(c.verify_icrc ? "verify" : "ignore"); }},
 }};
 
+// A NUL would end the variable that brings the value to the provider, and others garble messages.
+bool has_control_character(std::string_view value) {
+  return std::ranges::any_of(value, [](char c) { return (c >= 0 && c < ' ') || c == 0x7f; });
+}
+
 const ConfigKey* find_key(std::string_view name) {
   const auto found = std::ranges::find(kKeys, name, &ConfigKey::name);
   return found == kKeys.end() ? nullptr : &*found;
@@ -173,8 +178,10 @@ Result<Config> resolve_config(std::span<const Assignment> lowest_first) {
   std::vector<std::string> problems;
   for (const Assignment& assignment : lowest_first) {
     const ConfigKey* key = find_key(assignment.key);
-    const std::string reason =
-        key == nullptr ? unknown_key() : key->parse(assignment.value, config);
+    const std::string reason = key == nullptr ? unknown_key()
+                               : has_control_character(assignment.value)
+                                   ? "a control character stands in it"
+                                   : key->parse(assignment.value, config);
     if (!reason.empty()) problems.push_back(assignment.place + ": " + reason);
   }
   if (problems.empty()) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -17,5 +18,8 @@ namespace uroce::host {
 [[nodiscard]] std::string find_config_file(const Environment& environment);
 
 [[nodiscard]] Result<std::vector<Assignment>> read_config_file(const std::string& path);
+// The same of what is in a file; `path` is for the errors.
+[[nodiscard]] Result<std::vector<Assignment>> parse_config_file(std::string_view text,
+                                                                const std::string& path);
 
 }  // namespace uroce::host

@@ -113,6 +113,21 @@ TEST(Config, BadValuesOfEachKeyAreRefused) {
   }
 }
 
+// Found by tests/fuzz: the environment, which brings it to the provider, ends at a NUL.
+TEST(Config, ControlCharactersAreInNoValue) {
+  for (const ConfigKey& key : config_keys()) {
+    for (const char character : {'\0', '\n', '\x1b', '\x7f'}) {
+      const std::string value = std::string(key.format(Config{})) + character + "x";
+      const auto config =
+          resolve_config(std::vector<Assignment>{{std::string(key.name), value, "here"}});
+      ASSERT_FALSE(config) << key.name;
+      EXPECT_THAT(config.error().message, StartsWith("here: ")) << key.name;
+    }
+  }
+  EXPECT_FALSE(resolve_config(in_file("uplink = 'dpdk:net_ring0'\nnetdev = \"eth0\\u0000\"")));
+  EXPECT_FALSE(resolve_config(in_file("uplink = \"dpdk:net_ring0\\u001b\"")));
+}
+
 TEST(Config, AddressesAreForPortsThatTheKernelDoesNotOwn) {
   const auto with_udp = config_from({{"UROCE_ADDRESS", "10.0.0.1/24"}});
   ASSERT_FALSE(with_udp);
@@ -138,10 +153,19 @@ TEST(ConfigFile, ListsNumbersAndTruthsAreTaken) {
 
 TEST(ConfigFile, AnEmptyFileIsTheDefaults) { EXPECT_TRUE(in_file("").empty()); }
 
+// Found by tests/fuzz, in the parser of toml++.
+TEST(ConfigFile, TextMayHoldAnyLetter) {
+  const auto config = resolve_config(in_file("# \u00e4\u0416\u2003\nnetdev = '\u00e40'\n"));
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_THAT(config->netdevs, ElementsAre("\u00e40"));
+  EXPECT_THAT(error_in_file("\u00e4 = 1\n"), StartsWith(":1: "));
+}
+
 TEST(ConfigFile, ErrorsNameFileAndLine) {
   EXPECT_THAT(error_in_file("\nlocal = 'maybe'\n"), StartsWith(":2: local = maybe: expected"));
   EXPECT_THAT(error_in_file("colour = 'red'\n"), HasSubstr(":1: colour = red: no such key"));
   EXPECT_THAT(error_in_file("local = \n"), StartsWith(":1: "));
+  EXPECT_THAT(error_in_file("[/a]\n"), StartsWith(":1: "));  // found by tests/fuzz
   EXPECT_THAT(error_in_file("[uplink]\nkind = 'udp'\n"), HasSubstr("expected text"));
 }
 
