@@ -27,7 +27,7 @@ wire::PacketView Packet::view() const {
 
 Endpoint::Endpoint(std::size_t buffer_bytes, std::uint32_t completions)
     : buffer(buffer_bytes),
-      blocks_(kQpBlockCount),
+      blocks_(std::make_unique<QpBlock*[]>(kQpBlockCount)),
       heap_(1024),
       early_heap_(1024),
       stash_entries_(64),
@@ -35,7 +35,7 @@ Endpoint::Endpoint(std::size_t buffer_bytes, std::uint32_t completions)
       regions_(64),
       cq_memory_(CompletionQueue::ring_slots(completions)),
       burst_(std::make_unique<TxBurst>()) {
-  hca.demux().set_memory(blocks_);
+  hca.demux().set_memory({blocks_.get(), kQpBlockCount});
   hca.deadlines().set_memory(heap_);
   hca.early_deadlines().set_memory(early_heap_);
   hca.stash().set_memory(stash_entries_, stash_slots_);

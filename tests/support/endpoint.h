@@ -113,7 +113,7 @@ class Endpoint {
   void send(TxFrame& frame, std::vector<Packet>& out) const;
 
   transport::LinkFacts facts_;
-  std::vector<transport::QpBlock*> blocks_;
+  std::unique_ptr<transport::QpBlock*[]> blocks_;
   std::deque<transport::QpBlock> block_memory_;
   std::vector<transport::Timer*> heap_, early_heap_;
   std::vector<transport::StashEntry> stash_entries_;
