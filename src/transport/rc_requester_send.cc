@@ -360,6 +360,8 @@ bool next_request(HcaState& hca, Instant now, Qp& qp, TxBurst& burst) {
 }
 
 void unsend_request(HcaState& hca, Qp& qp, FrameTag tag) {
+  // A later frame of the burst may have ended the QP: its work is flushed, nothing is sent again.
+  if (qp.state.load(std::memory_order_relaxed) == QpState::kErr) return;
   RcRequester& requester = qp.requester;
   const SendWqe& wqe = qp.send_queue.at(tag.index);
   const auto packets = static_cast<std::uint32_t>(distance(tag.psn, requester.send_psn));
