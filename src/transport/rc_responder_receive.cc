@@ -129,6 +129,8 @@ Fault execute_send(HcaState& hca, Qp& qp, const PacketView& view) {
     if (Fault f = take_receive(hca, qp); f != Fault::kNone) return f;
     responder.message_bytes = 0;
   }
+  // Only a window can be invalidated from afar, and there are none yet.
+  if (view.opcode->ieth) return Fault::kInvalidRequest;
   if (Fault f = place_received(hca, qp, view.payload); f != Fault::kNone) return f;
   responder.message_bytes += static_cast<std::uint32_t>(view.payload.size());
   advance(hca, qp, view, view.packet_count);
@@ -169,6 +171,10 @@ void place_written(Qp& qp, ConstBytes payload, std::byte* target) {
 Fault execute_write(HcaState& hca, Qp& qp, const PacketView& view) {
   RcResponder& responder = qp.responder;
   const bool begins = view.opcode->begins();
+  // Before the key: without a receive it is an RNR NAK, and with one that carries bad news.
+  if (view.opcode->immediate) {
+    if (Fault f = take_receive(hca, qp); f != Fault::kNone) return f;
+  }
   std::byte* target = nullptr;
   if (begins) {
     if (Fault f = open_write(hca, qp, view, target); f != Fault::kNone) return f;
@@ -177,9 +183,6 @@ Fault execute_write(HcaState& hca, Qp& qp, const PacketView& view) {
   const bool fits = view.opcode->ends() ? view.payload.size() == responder.write_left
                                         : view.payload.size() < responder.write_left;
   if (!fits) return Fault::kInvalidRequest;
-  if (view.opcode->immediate) {
-    if (Fault f = take_receive(hca, qp); f != Fault::kNone) return f;
-  }
   // Resolved again for every packet: the region may have been deregistered meanwhile.
   if (!begins) {
     if (Fault f = resolve_target(hca, qp, view.payload.size(), target); f != Fault::kNone) return f;
