@@ -26,7 +26,8 @@ int check(const Pd& pd, const ibv_qp_init_attr& a, const Cq* send_cq, const Cq* 
   if (a.qp_type != IBV_QPT_RC) return EOPNOTSUPP;
   if (send_cq == nullptr || receive_cq == nullptr) return EINVAL;
   if (&send_cq->context != &pd.context || &receive_cq->context != &pd.context) return EINVAL;
-  if (srq != nullptr && &srq->context != &pd.context) return EINVAL;
+  // The core checks a receive's memory against the QP's domain, which must be the poster's too.
+  if (srq != nullptr && (&srq->context != &pd.context || srq->pd.id != pd.id)) return EINVAL;
   const ibv_qp_cap& cap = a.cap;
   const bool within = cap.max_send_wr <= kWorkRequestsMax && cap.max_send_sge <= kSgesMax &&
                       cap.max_inline_data <= kInlineBytesMax;
