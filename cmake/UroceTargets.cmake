@@ -19,6 +19,9 @@ if(UROCE_SANITIZE)
     -fsanitize=${UROCE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(uroce_options INTERFACE -fsanitize=${UROCE_SANITIZE})
 endif()
+if(UROCE_FUZZ)
+  target_compile_options(uroce_options INTERFACE -fsanitize=fuzzer-no-link)
+endif()
 
 # Of what is shipped the core is optimised as a whole, over the borders of its libraries, which a
 # packet crosses many times. They hold both forms of code, so that tests link fast.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# tests/run.sh [all | release | asan | tsan | clang | style ...]
+# tests/run.sh [all | release | asan | tsan | clang | fuzz | style ...]
 #
 # The whole test run: installs what is missing, then stage by stage (all of them when none is named)
 #   release  builds and runs every test, the style checks among them
@@ -9,6 +9,8 @@
 #   tsan     what has threads or is called by them (engine, verbs, shared memory, sockets) under
 #            ThreadSanitizer
 #   clang    builds everything with clang and -Werror
+#   fuzz     builds the fuzzers with clang and runs each for FUZZ_SECONDS (30), beginning with the
+#            stored corpus
 #   style    only the style checks, in the release build
 # A stage that fails does not stop the others; the exit status tells whether any did.
 set -uo pipefail
@@ -59,6 +61,28 @@ stage_clang() {
     compile clang
 }
 
+# From the stored corpus; what is found lies in build/fuzz/found, what fails in build/fuzz/failed.
+run_fuzzer() {  # TARGET
+  local found=build/fuzz/found/$1 failed=build/fuzz/failed
+  mkdir -p "$found" "$failed"
+  if "build/fuzz/tests/fuzz/$1_fuzz" -max_total_time="${FUZZ_SECONDS:-30}" -max_len=1024 \
+      -timeout=20 -artifact_prefix="$failed/$1-" "$found" "tests/fuzz/corpus/$1" \
+      > "$logs/fuzz-$1.log" 2>&1; then
+    echo "$1: $(tail -n 1 "$logs/fuzz-$1.log")"
+  else
+    tail -n 40 "$logs/fuzz-$1.log"
+    return 1
+  fi
+}
+
+stage_fuzz() {
+  build fuzz || return 1
+  export -f run_fuzzer
+  export logs
+  printf '%s\n' tests/fuzz/corpus/*/ | xargs -n 1 basename |
+    xargs -P "$jobs" -I TARGET bash -c 'run_fuzzer TARGET'
+}
+
 stage_style() { build release && run_ctest release --label-regex style; }
 
 run_stage() {  # NAME
@@ -84,13 +108,13 @@ summary() {
 }
 
 case ${*:-all} in
-  all) stages=(release asan tsan clang) ;;
+  all) stages=(release asan tsan clang fuzz) ;;
   *) stages=("$@") ;;
 esac
 for name in "${stages[@]}"; do
   case $name in
-    release | asan | tsan | clang | style) ;;
-    *) sed -n '3,13s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+    release | asan | tsan | clang | fuzz | style) ;;
+    *) sed -n '3,15s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
   esac
 done
 

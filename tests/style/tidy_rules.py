@@ -72,6 +72,6 @@ EXCEPTIONS = {
 }
 
 # What holds no text of ours.
-DATA = re.compile(r"\.(pcap|pcapng|bin|hex|tsv|png|svg|gz)$|^tests/data/|^LICENSE$")
+DATA = re.compile(r"\.(pcap|pcapng|bin|hex|tsv|png|svg|gz)$|^tests/data/|^tests/fuzz/(corpus|regression)/|^LICENSE$")
 # No licence line: JSON has no comments, a document is read, the others are a line or two.
 NO_SPDX = re.compile(r"\.(json|md|driver|map)$|^\.clang-format$|^\.gitignore$")

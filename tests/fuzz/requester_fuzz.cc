@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The requester as a state machine: an application that posts anything, and a peer that answers
+// rightly, wrongly, twice or never. (fuzz/machine.h says what must hold.)
+#include "fuzz/machine.h"
+
+namespace uroce::fuzz {
+namespace {
+
+void execute(Machine& machine, Commands& commands) {
+  switch (commands.below(16)) {
+    case 0:
+      return machine.raw(commands);
+    case 1:
+    case 2:
+      return machine.post_send(commands);
+    case 3:
+      return machine.modify(commands);
+    case 4:
+      return machine.change_regions(commands);
+    case 5:
+      return machine.pass_time(commands);
+    case 6:
+      return machine.poll(commands.byte());
+    case 7:
+      return machine.transmit(true);
+    case 8:
+    case 9:
+      return machine.transmit(false);
+    case 10:
+    case 11:
+    case 12:
+      return machine.answer();
+    case 13:
+      return machine.request(commands);
+    default:
+      return machine.response(commands);
+  }
+}
+
+}  // namespace
+}  // namespace uroce::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t bytes) {
+  using namespace uroce::fuzz;
+  Commands commands(data, bytes);
+  Machine machine(commands);
+  while (!commands.are_over()) {
+    execute(machine, commands);
+    machine.check_all();
+  }
+  machine.finish();
+  return 0;
+}
