@@ -33,13 +33,28 @@ void check_requester(const Qp& qp) {
         "the peer's window holds what its only user sent");
 }
 
+// What is sent again is among what was sent and not acknowledged.
+void check_recovery(const Qp& qp) {
+  const RcRequester& requester = qp.requester;
+  const Recovery& recovery = requester.recovery;
+  const std::uint32_t sent = steps(requester.oldest_unacked_psn, requester.send_psn);
+  const auto holes = std::span(recovery.holes).first(recovery.hole_count);
+  for (const Hole& hole : holes) {
+    check(hole.packets != 0 && steps(requester.oldest_unacked_psn, hole.first) < sent &&
+              steps(requester.oldest_unacked_psn, hole.end()) <= sent,
+          "only what was sent is sent again");
+  }
+  check(recovery.due_count == std::ranges::count_if(holes, &Hole::is_due),
+        "the holes that are due are counted");
+}
+
 // Without it, a lost packet would be waited for for ever.
 void check_timer(const Qp& qp) {
   const QpState state = qp.state.load();
   if (state != QpState::kRts && state != QpState::kSqd) return;
   if (qp.attributes.timeout == 0 || qp.requester.oldest_index == qp.requester.assigned_index)
     return;
-  check(qp.deadline != Instant::never(), "while something is unacknowledged, a timer runs");
+  check(qp.ack_timer.is_running(), "while something is unacknowledged, a timer runs");
 }
 
 void check_responder(const Hca& hca, const Qp& qp) {
@@ -49,7 +64,8 @@ void check_responder(const Hca& hca, const Qp& qp) {
   check(due == static_cast<std::uint32_t>(
                    std::ranges::count_if(responder.replay, &ReplayEntry::is_due)),
         "each answer that is due is due once");
-  check(hca.has_responses_due() == (due != 0 || responder.ack_due || responder.nak_due),
+  check(hca.has_responses_due() ==
+            (due != 0 || responder.ack_due || responder.nak_due || responder.hints.count != 0),
         "what is owed is known to be");
 }
 
@@ -70,6 +86,7 @@ void Machine::check_all() const {
   }
   check_until(kBufferBytes);
   check_requester(qp_->qp);
+  check_recovery(qp_->qp);
   check_timer(qp_->qp);
   check_responder(endpoint_.hca, qp_->qp);
 }

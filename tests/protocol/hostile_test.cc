@@ -282,7 +282,9 @@ TEST_P(Flood, CostsAtMostOneAnswerATurn) {
   EXPECT_FALSE(endpoint.event());
   if (!is_alive()) return;
   write_only(kFirstPsn, kGrantedAt, 8);
-  EXPECT_THAT(transmits(), ElementsAre(Sent{Opcode::kRcAcknowledge, kFirstPsn}));
+  // One that was early was kept, once.
+  const std::uint32_t kept = unwanted.name == "PSN ahead" ? 1 : 0;
+  EXPECT_THAT(transmits(), ElementsAre(Sent{Opcode::kRcAcknowledge, kFirstPsn + kept}));
 }
 
 std::string flood_name(const ::testing::TestParamInfo<std::size_t>& info) {
