@@ -45,6 +45,9 @@ struct DatapathCounters {
   std::uint64_t tx_refused = 0;
   std::uint64_t wakeups_sent = 0;
   std::uint64_t rx_misdelivered = 0;  // for another process's QP, and could not be passed on
+  // On purpose, by `uroce run --fault`; a corrupted packet counts as rx_bad_icrc as well.
+  std::uint64_t faults_lost = 0, faults_duplicated = 0, faults_reordered = 0;
+  std::uint64_t faults_corrupted = 0, faults_delayed = 0;
 };
 
 class Datapath {

@@ -63,6 +63,11 @@ std::string describe(std::string_view name, const DatapathCounters& c) {
       .add("tx_errors", c.tx_errors)
       .add("tx_refused", c.tx_refused)
       .add("wakeups_sent", c.wakeups_sent)
+      .add("faults_lost", c.faults_lost)
+      .add("faults_duplicated", c.faults_duplicated)
+      .add("faults_reordered", c.faults_reordered)
+      .add("faults_corrupted", c.faults_corrupted)
+      .add("faults_delayed", c.faults_delayed)
       .text();
 }
 
