@@ -34,6 +34,7 @@ struct Path {
   std::uint8_t traffic_class = 0;
   std::uint8_t hop_limit = 64;
   std::uint32_t route = 0;  // belongs to the datapath that opened the path
+  Qpn own_qpn{};            // of the QP at this end: a capture shows by it whom a packet is from
 };
 
 using ConstBytes = std::span<const std::byte>;

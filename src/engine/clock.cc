@@ -20,6 +20,13 @@ Instant monotonic_now() {
   return {std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec};
 }
 
+std::uint64_t wall_clock_now() {
+  timespec t{};
+  clock_gettime(CLOCK_REALTIME, &t);
+  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(t.tv_nsec);
+}
+
 Instant TurnClock::read(std::uint64_t ticks) {
   const Instant t = monotonic_now();
   const std::int64_t passed_ns = (t - anchor_).ns;

@@ -109,7 +109,8 @@ int to_path(const engine::Port& port, Qpn local, Qpn remote, const ibv_ah_attr& 
         .flow_label = route.flow_label & 0xf'ffff,
         .udp_source_port = udp_source_port(route.flow_label & 0xf'ffff, local, remote),
         .traffic_class = route.traffic_class,
-        .hop_limit = route.hop_limit > 1 ? route.hop_limit : kUsualHopLimit};
+        .hop_limit = route.hop_limit > 1 ? route.hop_limit : kUsualHopLimit,
+        .own_qpn = local};
   return 0;
 }
 

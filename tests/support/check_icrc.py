@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""check_icrc.py [-v] FILE.pcap... - an independent check of RoCEv2 captures.
+"""check_icrc.py [-v] FILE... - an independent check of RoCEv2 captures.
 
-Reads pcap files (Ethernet, IPv4 or IPv6, UDP port 4791), computes the ICRC of
+Reads pcap and pcapng files (Ethernet, IPv4 or IPv6, UDP port 4791), computes the ICRC of
 every packet from its bytes and compares it with the one on the wire. With -v
 it prints one line a packet. Exits with 1 if one differs or a file has none.
 
@@ -28,12 +28,26 @@ NAMES = ["SEND_FIRST", "SEND_MIDDLE", "SEND_LAST", "SEND_LAST_IMM", "SEND_ONLY",
 def packets(path):
     data = open(path, "rb").read()
     magic = struct.unpack_from("<I", data)[0]
+    if magic == 0x0A0D0D0A:
+        yield from pcapng_packets(data)
+        return
     end = {0xA1B2C3D4: "<", 0xA1B23C4D: "<"}.get(magic, ">")
     off = 24
     while off + 16 <= len(data):
         _, _, caplen, _ = struct.unpack_from(end + "IIII", data, off)
         yield data[off + 16:off + 16 + caplen]
         off += 16 + caplen
+
+
+def pcapng_packets(data):
+    """Of the enhanced packet blocks; little-endian files only."""
+    off = 0
+    while off + 12 <= len(data):
+        kind, length = struct.unpack_from("<II", data, off)
+        if kind == 6:
+            caplen = struct.unpack_from("<I", data, off + 20)[0]
+            yield data[off + 28:off + 28 + caplen]
+        off += length
 
 
 def roce(frame):
