@@ -118,6 +118,11 @@ void judge_setup(const DoctorFacts& facts, std::vector<Finding>& findings) {
     findings.push_back({kProblem, "uplink is none and local is off, so no peer can be reached",
                         "switch one of them on"});
   }
+  if (const auto& fault = facts.setup->config.fault; fault.is_active()) {
+    findings.push_back(
+        {kNote, "packets meet with faults on purpose: " + datapath::tap::format_fault_spec(fault),
+         "--fault off, or take it out of UROCE_FAULT and the configuration file"});
+  }
 }
 
 void judge_runtime_directory(const DoctorFacts& facts, std::vector<Finding>& findings) {

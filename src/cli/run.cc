@@ -6,7 +6,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <iostream>
+
+#include "datapath/tap/capture_file.h"
 
 namespace uroce::cli {
 namespace {
@@ -77,6 +80,13 @@ std::string runtime_for(const ProgramFacts& program, const Installation& install
   return provider ? sanitizer_runtime(*provider) : std::string{};
 }
 
+// The program may change its directory before it opens a device.
+std::string prepare_capture(host::Config& config) {
+  if (config.pcap.empty()) return {};
+  config.pcap = std::filesystem::absolute(config.pcap);
+  return datapath::tap::prepare_capture(config.pcap);
+}
+
 int become(const std::vector<std::string>& words, const host::Environment& environment) {
   std::vector<std::string> entries;
   for (const auto& [name, value] : environment) entries.push_back(name + "=" + value);
@@ -116,10 +126,13 @@ int run_program(const Arguments& arguments) {
   const ProgramFacts program = examine_program(arguments.program[0], environment);
   if (program.path.empty()) return fail(kNotFound, arguments.program[0] + ": not found");
   if (!program.is_executable) return fail(kNotExecutable, program.path + ": not executable");
-  const Result<Setup> setup = resolve_setup(arguments, environment);
+  Result<Setup> setup = resolve_setup(arguments, environment);
   if (!setup) return fail(kFailed, setup.error().message);
   const Installation installation = find_installation(executable_directory());
   if (const std::string trouble = trouble_with(installation); !trouble.empty()) {
+    return fail(kFailed, trouble);
+  }
+  if (const std::string trouble = prepare_capture(setup->config); !trouble.empty()) {
     return fail(kFailed, trouble);
   }
   const Result<PreparedTree> tree = prepare_tree(*setup, environment);

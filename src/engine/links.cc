@@ -7,7 +7,11 @@
 #include "datapath/directory/directory.h"
 #include "datapath/dpdk_loader.h"
 #include "datapath/shm/shm_datapath.h"
+#include "datapath/tap/capture_datapath.h"
+#include "datapath/tap/fault_datapath.h"
 #include "datapath/udp/udp_datapath.h"
+#include "engine/clock.h"
+#include "engine/log_sink.h"
 #include "host/config.h"
 #include "host/device_tree.h"
 #include "host/host_identity.h"
@@ -87,6 +91,34 @@ Result<Uplink> open_uplink(datapath::Directory& directory, const host::Config& c
   return Uplink{};
 }
 
+// What was asked for is put round every link, faults inside of the capture: they are the network's.
+// Without either nothing is in the way.
+Result<std::unique_ptr<Datapath>> tapped(std::unique_ptr<Datapath> link, const host::Config& config,
+                                         const std::string& device,
+                                         std::shared_ptr<datapath::tap::CaptureFile> capture) {
+  if (config.fault.is_active()) {
+    auto faulty = datapath::tap::FaultDatapath::create(
+        std::move(link), {.spec = config.fault, .clock = monotonic_now});
+    if (!faulty) return faulty.error();
+    link = std::move(*faulty);
+  }
+  if (capture == nullptr) return link;
+  const std::string name = device + "-" + link->capabilities().name;
+  return std::unique_ptr<Datapath>(new datapath::tap::CaptureDatapath(
+      std::move(link), std::move(capture), name, wall_clock_now));
+}
+
+// Null where none was asked for.
+Result<std::shared_ptr<datapath::tap::CaptureFile>> open_capture(const host::Config& config,
+                                                                 const std::string& device) {
+  if (config.pcap.empty()) return std::shared_ptr<datapath::tap::CaptureFile>{};
+  auto file = datapath::tap::CaptureFile::open(config.pcap, device);
+  if (!file) return file.error();
+  log((*file)->is_second_choice() ? LogLevel::kWarn : LogLevel::kInfo,
+      device + ": the capture is in " + (*file)->path());
+  return file;
+}
+
 }  // namespace
 
 Result<EngineParts> make_parts(const std::string& device, const host::Environment& environment) {
@@ -116,6 +148,14 @@ Result<EngineParts> make_parts(const std::string& device, const host::Environmen
   auto uplink = open_uplink(blocks->directory(), *config, *found, *network);
   if (!uplink) return uplink.error();
   parts.links[transport::kUplink] = std::move(uplink->datapath);
+  auto capture = open_capture(*config, device);
+  if (!capture) return capture.error();
+  for (std::unique_ptr<Datapath>& link : parts.links) {
+    if (link == nullptr) continue;
+    auto with_taps = tapped(std::move(link), *config, device, *capture);
+    if (!with_taps) return with_taps.error();
+    link = std::move(*with_taps);
+  }
   parts.blocks = std::move(blocks);
   parts.port =
       std::make_unique<Port>(std::move(*tree), std::move(*found), *network, uplink->port_mtu_bytes);

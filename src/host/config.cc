@@ -99,7 +99,19 @@ std::string parse_icrc(std::string_view value, Config& config) {
   return {};
 }
 
-constexpr std::array<ConfigKey, 7> kKeys = {{
+std::string parse_fault(std::string_view value, Config& config) {
+  const Result<datapath::tap::FaultSpec> spec = datapath::tap::parse_fault_spec(value);
+  if (!spec) return spec.error().message;
+  config.fault = *spec;
+  return {};
+}
+
+std::string parse_pcap(std::string_view value, Config& config) {
+  config.pcap = value == "off" ? std::string_view{} : value;
+  return {};
+}
+
+constexpr std::array<ConfigKey, 9> kKeys = {{
     {"uplink", "UROCE_UPLINK", "udp|none|dpdk:SPEC", "how packets leave this host", parse_uplink,
      [](const Config& c) { return format_uplink(c.uplink); }},
     {"netdev", "UROCE_NETDEV", "IF[,IF...]|all",
@@ -120,6 +132,11 @@ constexpr std::array<ConfigKey, 7> kKeys = {{
      parse_port, [](const Config& c) { return std::to_string(c.udp_port); }},
     {"icrc", "UROCE_ICRC", "verify|ignore", "what to do about a received packet's wrong ICRC",
      parse_icrc, [](const Config& c) { return std::string(c.verify_icrc ? "verify" : "ignore"); }},
+    {"fault", "UROCE_FAULT", "SPEC|off",
+     "lose, duplicate, reorder, delay, corrupt received packets: loss=1%,delay=50us..2ms,seed=7",
+     parse_fault, [](const Config& c) { return datapath::tap::format_fault_spec(c.fault); }},
+    {"pcap", "UROCE_PCAP", "FILE|off", "capture all packets, for Wireshark; %p is the process id",
+     parse_pcap, [](const Config& c) { return c.pcap; }},
 }};
 
 // A NUL would end the variable that brings the value to the provider, and others garble messages.

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "datapath/tap/fault_spec.h"
 #include "host/addresses.h"
 #include "host/environment.h"
 
@@ -41,8 +42,10 @@ struct Config {
   std::vector<PrefixAddress> addresses;  // of a port that the kernel does not own
   bool local = true;                     // shared memory to peers on this host
   LogLevel log_level = LogLevel::kWarn;
-  std::uint16_t udp_port = 4791;  // IBTA annex 17: the port of RoCE v2
-  bool verify_icrc = true;        // off: a packet with a wrong ICRC is taken all the same
+  std::uint16_t udp_port = 4791;     // IBTA annex 17: the port of RoCE v2
+  bool verify_icrc = true;           // off: a packet with a wrong ICRC is taken all the same
+  datapath::tap::FaultSpec fault{};  // what befalls received packets on purpose
+  std::string pcap;                  // file for a capture of all packets; empty: none
   friend bool operator==(const Config&, const Config&) = default;
 };
 

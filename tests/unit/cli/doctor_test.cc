@@ -136,6 +136,12 @@ TEST(Doctor, NoWayToAnyPeer) {
   EXPECT_THAT(complaints(facts), problem("no peer can be reached", "on"));
 }
 
+TEST(Doctor, FaultsThatAreAskedForAreNotForgotten) {
+  DoctorFacts facts = healthy();
+  facts.setup->config.fault.loss = 10'000;
+  EXPECT_THAT(complaints(facts), note("faults on purpose: loss=1%", "--fault off"));
+}
+
 TEST(Doctor, PortHeldByAnotherUserIsNamed) {
   DoctorFacts facts = healthy();
   facts.port_holders = {{0, 4242, "rping", true}};

@@ -64,6 +64,8 @@ TEST(Config, ExportedEnvironmentGivesTheSameConfiguration) {
   config.log_level = LogLevel::kDebug;
   config.udp_port = 5000;
   config.verify_icrc = false;
+  config.fault = {.loss = 10'000, .delay_max = milliseconds(2), .seed = 7};
+  config.pcap = "/tmp/with blanks, commas.pcapng";
   Environment environment = {{"UROCE_NETDEV", "stale0"}};
   export_config(config, environment);
   const auto again = config_from(environment);
@@ -105,6 +107,8 @@ TEST(Config, BadValuesOfEachKeyAreRefused) {
                                                       {"port", "4791x"},
                                                       {"icrc", "sometimes"},
                                                       {"local", "yes"},
+                                                      {"fault", "loss=101%"},
+                                                      {"fault", "1%"},
                                                       {"no-such-key", "1"}};
   for (const auto& [key, value] : kBad) {
     const auto config = resolve_config(std::vector<Assignment>{{key, value, "here"}});
@@ -141,6 +145,28 @@ TEST(Config, ADpdkPortMakesOneDevice) {
   const auto config = config_from({{"UROCE_UPLINK", "dpdk:net_ring0"}, {"UROCE_NETDEV", "a,b"}});
   ASSERT_FALSE(config);
   EXPECT_THAT(config.error().message, HasSubstr("only one interface"));
+}
+
+TEST(Config, OffTakesBackFaultsAndCapturesOfAWeakerSource) {
+  std::vector<Assignment> assignments = in_file("fault = 'loss=1%'\npcap = 'out.pcapng'\n");
+  const auto config = resolve_config(assignments);
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->fault.loss, 10'000u);
+  EXPECT_EQ(config->pcap, "out.pcapng");
+  for (const char* key : {"fault", "pcap"}) assignments.push_back({key, "off", "a flag"});
+  const auto without = resolve_config(assignments);
+  ASSERT_TRUE(without) << without.error().message;
+  EXPECT_EQ(*without, Config{});
+  Environment environment = {{"UROCE_FAULT", "stale"}, {"UROCE_PCAP", "stale"}};
+  export_config(*without, environment);
+  EXPECT_EQ(environment.count("UROCE_FAULT") + environment.count("UROCE_PCAP"), 0u);
+}
+
+TEST(Config, ABadFaultIsOneLineThatSaysWhatAndWhere) {
+  const auto config = config_from({{"UROCE_FAULT", "loss=5"}});
+  ASSERT_FALSE(config);
+  EXPECT_EQ(config.error().message,
+            "UROCE_FAULT=loss=5: loss=5: above 1, which is 100%; for a percentage write 5%");
 }
 
 TEST(ConfigFile, ListsNumbersAndTruthsAreTaken) {
