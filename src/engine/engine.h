@@ -89,6 +89,9 @@ class Engine final : private transport::StallOracle {
   [[nodiscard]] int insert_region(memory::MemoryRegion& region);
   // Afterwards nothing refers to its memory.
   void erase_region(std::uint32_t key);
+  // Before a QP is destroyed: where its path has lost packets, the last acknowledgement may be
+  // lost as well, and the peer asks for it again. Returns when it has been silent for a while.
+  void linger(const transport::Qp& qp);
   [[nodiscard]] PdId new_pd();
   void add_listener(PortListener& listener);
   void remove_listener(PortListener& listener);

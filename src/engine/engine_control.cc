@@ -1,11 +1,21 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The engine's part of control verbs: numbers, memory regions, paths. Not on the way of a packet.
+#include <algorithm>
 #include <cerrno>
+#include <ctime>
 
 #include "engine/engine.h"
 #include "engine/placement.h"
 
 namespace uroce::engine {
+namespace {
+
+// Three early retransmissions of a peer come within a few round trips.
+constexpr Duration kLingerInSilence = milliseconds(30);
+constexpr Duration kLingerAtMost = milliseconds(300);
+constexpr timespec kLingerTurn{0, 200'000};
+
+}  // namespace
 
 std::optional<QpnAllocator::Allocation> Engine::allocate_qpn() {
   const std::lock_guard guard(control_);
@@ -15,6 +25,21 @@ std::optional<QpnAllocator::Allocation> Engine::allocate_qpn() {
 void Engine::release_qpn(Qpn number) {
   const std::lock_guard guard(control_);
   qpns_.release(number);
+}
+
+void Engine::linger(const transport::Qp& qp) {
+  std::uint32_t seen = 0;
+  Instant until = Instant::never(), silent_until{};
+  for (;; nanosleep(&kLingerTurn, nullptr)) {
+    progress();
+    Section section(*this);
+    if (!section.hca().may_be_asked_again(qp)) return;
+    const Instant now = section.now();
+    if (until == Instant::never()) until = now + kLingerAtMost;
+    if (qp.responder.requests != seen) silent_until = now + kLingerInSilence;
+    seen = qp.responder.requests;
+    if (now >= std::min(until, silent_until)) return;
+  }
 }
 
 PdId Engine::new_pd() { return {pds_.fetch_add(1, std::memory_order_relaxed) + 1}; }

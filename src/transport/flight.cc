@@ -25,6 +25,7 @@ std::uint32_t acked_per_round_trip(const Flight& flight, Instant now, Duration r
 
 void on_loss(Flight& flight) {
   flight.is_calm = false;
+  flight.has_seen_losses = true;
   if (!flight.is_limited()) set_limit(flight);
 }
 

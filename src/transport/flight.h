@@ -21,6 +21,7 @@ struct Flight {
   std::uint32_t best = 0;         // acknowledged in a round trip's time, lately at most
   std::uint32_t calm_rounds = 0;  // without a loss
   bool is_calm = true;            // this one
+  bool has_seen_losses = false;
   Instant round_began{};
   Psn round_start;  // the oldest unacknowledged PSN when it began
   Psn round_end;    // the next to send then

@@ -172,6 +172,12 @@ QpAttributes Hca::query_qp(const Qp& qp) const {
 
 bool Hca::is_drained(const Qp& qp) const { return is_send_drained(qp); }
 
+bool Hca::may_be_asked_again(const Qp& qp) const {
+  return takes_requests(qp.state.load(std::memory_order_relaxed)) && qp.responder.requests != 0 &&
+         !state_.links[qp.link].facts.trusted_memory &&
+         (qp.responder.has_seen_losses || qp.requester.flight.has_seen_losses);
+}
+
 void Hca::on_packets(Instant now, LinkId link, std::span<const RxPacket> packets) {
   for (const RxPacket& packet : packets) on_packet(state_, now, link, packet, view_);
 }

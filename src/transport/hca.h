@@ -56,6 +56,8 @@ class Hca {
                               std::uint32_t mask, Peer* peer);
   // What ibv_query_qp reports, current state included.
   [[nodiscard]] QpAttributes query_qp(const Qp& qp) const;
+  // Its path has lost packets, so its last answer may not have arrived.
+  [[nodiscard]] bool may_be_asked_again(const Qp& qp) const;
   // SQD: everything that was begun is finished.
   [[nodiscard]] bool is_drained(const Qp& qp) const;
 

@@ -76,6 +76,9 @@ struct RcResponder {
   RecvWqe* receive = nullptr;
   memory::SgeCursor receive_cursor;
 
+  std::uint32_t requests = 0;    // that came, whatever became of them
+  bool has_seen_losses = false;  // something was missing, or came again
+
   // What is owed.
   bool ack_due = false;
   bool nak_due = false;     // instead of the ACK

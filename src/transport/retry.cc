@@ -40,6 +40,7 @@ void on_ack_timeout(HcaState& hca, Instant now, Qp& qp) {
     return;
   }
   ++hca.counters.timeouts;
+  on_loss(qp.requester.flight);
   if (!use_retry(hca, qp)) return;
   go_back(hca, qp);
   restart_timer(hca, now, qp);

@@ -143,6 +143,7 @@ Qp* create_qp(Pd& pd, ibv_qp& handle, ibv_qp_init_attr& attributes, Cq* send_cq,
 int destroy_qp(Qp* qp) {
   Engine& engine = qp->context.engine();
   if (!engine.is_abandoned()) {
+    engine.linger(qp->core);
     std::unique_ptr<engine::PeerEntry> unused_peer;
     {
       Engine::Section section(engine);
