@@ -14,7 +14,6 @@
 #include "transport/events.h"
 #include "transport/qp.h"
 #include "transport/stash.h"
-#include "wire/parse.h"
 
 namespace uroce::transport {
 
@@ -56,7 +55,6 @@ struct HcaState {
   Deadlines deadlines;        // ACK timers and RNR waits
   Deadlines early_deadlines;  // recovery.h
   Stash stash;
-  wire::PacketView stash_view;  // of the packet taken from the stash
   Counters counters;
   const StallOracle* oracle = nullptr;
   std::uint32_t responses_due = 0;  // QPs that owe a response

@@ -218,7 +218,7 @@ void on_atomic_acknowledge(HcaState& hca, Instant now, Qp& qp, const wire::Packe
 }
 
 // An answer to what was answered before. From a responder of ours it may be a hint (GapHint).
-void on_stale(HcaState& hca, Qp& qp, const wire::PacketView& view) {
+[[gnu::cold]] void on_stale(HcaState& hca, Qp& qp, const wire::PacketView& view) {
   ++hca.counters.rx_stale_response;
   if (view.opcode->kind != Kind::kAcknowledge || !view.aeth.syndrome.is_ack()) return;
   if (qp.requester.recovery.hole_count == 0) return;

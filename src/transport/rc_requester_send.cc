@@ -135,8 +135,8 @@ struct Gathered {
   bool is_fault = false;
 };
 
-Gathered gather(const HcaState& hca, const Qp& qp, const SendWqe& wqe, std::uint64_t offset,
-                std::uint32_t bytes, TxBurst& burst) {
+inline Gathered gather(const HcaState& hca, const Qp& qp, const SendWqe& wqe, std::uint64_t offset,
+                       std::uint32_t bytes, TxBurst& burst) {
   if (bytes == 0) return {};
   const std::span<ConstBytes> out = burst.free_pieces();
   if (wqe.is_inline()) {
@@ -166,8 +166,8 @@ Slice make_slice(const Qp& qp, const SendWqe& wqe, Psn psn, std::uint32_t packet
   return {psn, offset, packets, bytes, bytes == left};
 }
 
-void build_data_headers(TxFrame& frame, Qp& qp, const SendWqe& wqe, const Slice& slice,
-                        bool ack_request) {
+inline void build_data_headers(TxFrame& frame, Qp& qp, const SendWqe& wqe, const Slice& slice,
+                               bool ack_request) {
   const bool begins = slice.offset == 0;
   const bool is_write =
       wqe.operation == SendOperation::kWrite || wqe.operation == SendOperation::kWriteWithImmediate;
@@ -197,8 +197,8 @@ void build_data_headers(TxFrame& frame, Qp& qp, const SendWqe& wqe, const Slice&
   }
 }
 
-TxFrame& build_data(Qp& qp, const SendWqe& wqe, const Slice& slice, bool ack_request,
-                    TxBurst& burst) {
+inline TxFrame& build_data(Qp& qp, const SendWqe& wqe, const Slice& slice, bool ack_request,
+                           TxBurst& burst) {
   TxFrame& frame = burst.next();
   frame.payload_bytes = slice.bytes;
   frame.packet_count = static_cast<std::uint16_t>(slice.packets);
@@ -248,7 +248,7 @@ const SendWqe& find_request(const Qp& qp, Psn psn) {
 }
 
 // What is missing at the peer (recovery.h). It has its share of the window still.
-bool send_missing(HcaState& hca, Instant now, Qp& qp, TxBurst& burst) {
+[[gnu::cold]] bool send_missing(HcaState& hca, Instant now, Qp& qp, TxBurst& burst) {
   Hole& hole = next_due_hole(qp);
   const SendWqe& wqe = find_request(qp, hole.first);
   if (is_read_or_atomic(wqe.operation)) {

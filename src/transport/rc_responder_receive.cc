@@ -10,7 +10,6 @@
 #include "transport/rc.h"
 #include "transport/segment.h"
 #include "transport/stash.h"
-#include "wire/parse.h"
 
 namespace uroce::transport {
 namespace {
@@ -366,38 +365,34 @@ void hint_at(HcaState& hca, Qp& qp, Psn last, Psn psn) {
   if (hints.count != 0) owe_response(hca, qp);
 }
 
-void on_early(HcaState& hca, Qp& qp, const PacketView& view, std::int32_t ahead) {
+[[gnu::cold]] void on_early(HcaState& hca, Qp& qp, const PacketView& view, std::int32_t ahead) {
   ++hca.counters.out_of_sequence;
   report_gap(hca, qp);
   // Behind a request that was refused, silence is what the peer expects.
   const bool is_behind_gap = qp.responder.nak_fault == Fault::kSequence;
   if (!is_behind_gap || ahead > Stash::kAheadMax) return;
   const Psn last = hca.stash.last(qp, qp.responder.expected_psn);
-  hca.stash.keep(qp, view.bth.psn, *view.packet);
+  hca.stash.keep(qp, view);
   if (qp.responder.hints.peer_selects) hint_at(hca, qp, last, view.bth.psn);
 }
 
 // The first request after a gap was filled tells whether the peer goes on or back.
-void learn_of_peer(GapHints& hints, std::int32_t ahead) {
+[[gnu::cold]] void learn_of_peer(GapHints& hints, std::int32_t ahead) {
   hints.gap_was_filled = false;
   hints.peer_selects = ahead >= 0;
 }
 
-// The gap is filled: what waited behind it, up to the next gap.
-void catch_up(HcaState& hca, Qp& qp) {
-  while (qp.responder.stashed.count != 0) {
-    const RxPacket packet = hca.stash.take(qp, qp.responder.expected_psn);
-    if (packet.bytes.empty()) break;
-    PacketView& view = hca.stash_view;
-    if (wire::parse(packet, view) != wire::DropReason::kNone || !on_expected(hca, qp, view)) break;
-    qp.responder.hints.gap_was_filled = true;
-  }
-  if (qp.responder.stashed.count == 0) return;
-  if (qp.responder.gap_reported) {
-    hca.stash.forget(qp);  // something was refused: the peer sends everything behind it again
-  } else {
+// The gap is filled: the request that waited behind it, or null. What stands behind the next gap
+// stays, unless something was refused: then the peer sends everything behind it again.
+[[gnu::cold]] const PacketView* next_stashed(HcaState& hca, Qp& qp) {
+  RcResponder& responder = qp.responder;
+  const PacketView* next = hca.stash.take(qp, responder.expected_psn);
+  if (next != nullptr) {
+    responder.hints.gap_was_filled = true;
+  } else if (responder.stashed.count != 0) {
     report_gap(hca, qp);
   }
+  return next;
 }
 
 }  // namespace
@@ -426,7 +421,10 @@ void on_request(HcaState& hca, Qp& qp, const wire::PacketView& view) {
   if (responder.hints.gap_was_filled) learn_of_peer(responder.hints, ahead);
   if (ahead < 0) return on_duplicate(hca, qp, view);
   if (ahead > 0) return on_early(hca, qp, view, ahead);
-  if (on_expected(hca, qp, view) && responder.stashed.count != 0) catch_up(hca, qp);
+  for (const PacketView* next = &view; next != nullptr;) {
+    if (!on_expected(hca, qp, *next)) return hca.stash.forget(qp);
+    next = responder.stashed.count == 0 ? nullptr : next_stashed(hca, qp);
+  }
 }
 
 }  // namespace uroce::transport

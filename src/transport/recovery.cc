@@ -67,7 +67,7 @@ void on_no_more(HcaState& hca, Qp& qp, const Hole& hole) {
 }
 
 // What was acknowledged takes its holes along, and the last of them tells about the peer.
-void judge(HcaState& hca, Qp& qp) {
+[[gnu::cold]] void judge(HcaState& hca, Qp& qp) {
   Recovery& recovery = qp.requester.recovery;
   const Psn oldest = qp.requester.oldest_unacked_psn;
   Hole filled;

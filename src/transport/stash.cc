@@ -4,19 +4,11 @@
 #include <algorithm>
 
 namespace uroce::transport {
-namespace {
-
-std::byte* append(std::byte* to, ConstBytes bytes) {
-  return std::copy(bytes.begin(), bytes.end(), to);
-}
-
-}  // namespace
-
-void Stash::keep(Qp& qp, Psn psn, const RxPacket& packet) {
+void Stash::keep(Qp& qp, const wire::PacketView& view) {
   StashedPackets& kept = qp.responder.stashed;
-  const ConstBytes detached = packet.payload_is_detached ? packet.detached_payload : ConstBytes();
-  const std::size_t bytes = packet.bytes.size() + detached.size();
-  if (packet.packet_count != 1 || bytes > sizeof(StashSlot) || kept.count == kPacketsPerQpMax) {
+  const Psn psn = view.bth.psn;
+  if (view.packet_count != 1 || view.payload.size() > sizeof(StashSlot::payload) ||
+      kept.count == kPacketsPerQpMax) {
     return;
   }
   // Behind the last that is before it; packets mostly come in their order.
@@ -26,9 +18,13 @@ void Stash::keep(Qp& qp, Psn psn, const RxPacket& packet) {
   const std::uint16_t position = allocate(qp);
   if (position == 0) return;
 
-  append(append(slot(position).bytes.data(), packet.bytes), detached);
+  StashSlot& slot = slots_[position - 1U];
+  std::ranges::copy(view.payload, slot.payload.begin());
+  slot.view = view;
+  slot.view.packet = nullptr;
+  slot.view.payload = ConstBytes(slot.payload).first(view.payload.size());
   const std::uint16_t next = behind == 0 ? kept.first : entry(behind).next;
-  entry(position) = {next, behind, static_cast<std::uint16_t>(bytes), psn};
+  entry(position) = {next, behind, psn};
   (behind == 0 ? kept.first : entry(behind).next) = position;
   (next == 0 ? kept.last : entry(next).previous) = position;
   ++kept.count;
@@ -36,14 +32,13 @@ void Stash::keep(Qp& qp, Psn psn, const RxPacket& packet) {
   holders_.push_back(qp);
 }
 
-RxPacket Stash::take(Qp& qp, Psn expected) {
+const wire::PacketView* Stash::take(Qp& qp, Psn expected) {
   StashedPackets& kept = qp.responder.stashed;
   while (kept.first != 0 && is_before(entry(kept.first).psn, expected)) release_first(qp);
-  RxPacket packet;
-  if (kept.first == 0 || entry(kept.first).psn != expected) return packet;
-  packet.bytes = ConstBytes(slot(kept.first).bytes).first(entry(kept.first).bytes);
-  release_first(qp);  // the bytes stay until something is kept
-  return packet;
+  if (kept.first == 0 || entry(kept.first).psn != expected) return nullptr;
+  const StashSlot& slot = slots_[kept.first - 1U];
+  release_first(qp);
+  return &slot.view;
 }
 
 void Stash::forget(Qp& qp) {

@@ -17,7 +17,7 @@
 #include "base/list.h"
 #include "base/psn.h"
 #include "transport/qp.h"
-#include "uroce/packet.h"
+#include "wire/parse.h"
 
 namespace uroce::transport {
 
@@ -25,12 +25,12 @@ namespace uroce::transport {
 struct StashEntry {
   std::uint16_t next = 0;  // 1-based
   std::uint16_t previous = 0;
-  std::uint16_t bytes = 0;
   Psn psn;
 };
 
 struct alignas(64) StashSlot {
-  std::array<std::byte, kMaxHeaderBytes + 4096> bytes;
+  wire::PacketView view;  // its payload is below
+  std::array<std::byte, 4096> payload;
 };
 
 class Stash {
@@ -50,18 +50,17 @@ class Stash {
     const std::uint16_t position = qp.responder.stashed.last;
     return position == 0 ? none : entries_[position - 1U].psn;
   }
-  // Copies a request that is `ahead` of the expected one, if there is room and it is new.
-  void keep(Qp& qp, Psn psn, const RxPacket& packet);
-  // The next request that waits; everything before `expected` is dropped. An empty packet: there is
-  // none for `expected`.
-  [[nodiscard]] RxPacket take(Qp& qp, Psn expected);
+  // Copies a request that is ahead of the expected one, if there is room and it is new.
+  void keep(Qp& qp, const wire::PacketView& view);
+  // The request that waits for `expected`, valid until something is kept; null where there is none.
+  // Everything before it is dropped.
+  [[nodiscard]] const wire::PacketView* take(Qp& qp, Psn expected);
   void forget(Qp& qp);
 
  private:
   [[nodiscard]] std::uint16_t allocate(Qp& qp);
   void release_first(Qp& qp);
   [[nodiscard]] StashEntry& entry(std::uint16_t position) { return entries_[position - 1U]; }
-  [[nodiscard]] StashSlot& slot(std::uint16_t position) { return slots_[position - 1U]; }
 
   std::span<StashEntry> entries_;
   std::span<StashSlot> slots_;
