@@ -197,7 +197,16 @@ void owe_replay(HcaState& hca, Qp& qp, std::uint32_t entry) {
   RcResponder& responder = qp.responder;
   if (!responder.replay[entry].is_due) {
     responder.replay[entry].is_due = true;
-    responder.due[responder.due_tail++ % kReplayMax] = static_cast<std::uint8_t>(entry);
+    // A repeated one goes before those behind it, even if they are being answered: what comes
+    // before its answer is of no use to the peer.
+    std::uint32_t place = responder.due_tail++;
+    for (; place != responder.due_head; --place) {
+      const std::uint8_t previous = responder.due[(place - 1) % kReplayMax];
+      if (!is_before(responder.replay[entry].first_psn, responder.replay[previous].first_psn))
+        break;
+      responder.due[place % kReplayMax] = previous;
+    }
+    responder.due[place % kReplayMax] = static_cast<std::uint8_t>(entry);
   }
   owe_response(hca, qp);
 }

@@ -59,6 +59,19 @@ TEST_F(RcReadAtomic, ResponderReplaysAPartOfARead) {
                                        Sent{Opcode::kRcReadResponseLast, 103}));
 }
 
+// What comes before it is of no use to the peer, and a long one would hold it up.
+TEST_F(RcReadAtomic, ARepeatedReadIsAnsweredBeforeLaterOnes) {
+  const Packet first = make_packet(bth(Opcode::kRcReadRequest, 100), 0, reth(0, 1024));
+  const Packet second = make_packet(bth(Opcode::kRcReadRequest, 101), 0, reth(0, 1024));
+  endpoint.receive(first);
+  endpoint.receive(second);
+  EXPECT_EQ(transmits().size(), 2U);
+  endpoint.receive(second);
+  endpoint.receive(first);
+  EXPECT_THAT(transmits(), ElementsAre(Sent{Opcode::kRcReadResponseOnly, 100},
+                                       Sent{Opcode::kRcReadResponseOnly, 101}));
+}
+
 TEST_F(RcReadAtomic, ReplayOfWhatWasNeverAskedForIsIgnored) {
   endpoint.receive(make_packet(bth(Opcode::kRcReadRequest, 100), 0, reth(0, 2048)));
   EXPECT_EQ(transmits().size(), 2U);
