@@ -103,10 +103,10 @@ std::uint32_t packets_to_send(const HcaState& hca, const Qp& qp, std::uint64_t l
 }
 
 // Nor may the flight end before an answer was asked for.
-bool flight_wants_ack(const RcRequester& requester) {
+bool flight_wants_ack(const RcRequester& requester, std::uint32_t packets) {
   const Flight& flight = requester.flight;
   return flight.is_limited() && (requester.packets_unasked >= flight.limit / kAskedPerWindow ||
-                                 flight_room(requester) < 4);
+                                 flight_room(requester) <= packets);
 }
 
 // The peer's window must not fill up with packets that nobody asked an answer for.
@@ -125,7 +125,7 @@ bool wants_ack(const HcaState& hca, Qp& qp, const SendWqe& wqe, std::uint32_t pa
   const bool is_last_posted = requester.send_index + 1 == qp.send_queue.posted();
   const bool asks = (ends && (wqe.is_signaled() || qp.signal_all || is_last_posted)) ||
                     requester.packets_unasked >= kPacketsUnaskedMax ||
-                    flight_wants_ack(requester) || window_wants_ack(hca, qp, cost);
+                    flight_wants_ack(requester, packets) || window_wants_ack(hca, qp, cost);
   if (asks) requester.packets_unasked = requester.cost_unasked = 0;
   return asks;
 }

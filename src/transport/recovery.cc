@@ -44,7 +44,10 @@ Hole* find_hole(Recovery& recovery, Psn psn) {
 void add_hole(HcaState& hca, Qp& qp, Psn first, std::uint32_t packets, bool is_told) {
   RcRequester& requester = qp.requester;
   Recovery& recovery = requester.recovery;
-  if (recovery.hole_count == Recovery::kHolesMax) return;
+  if (recovery.hole_count == Recovery::kHolesMax) {
+    if (first != requester.oldest_unacked_psn) return;
+    drop_hole(qp, recovery.holes.back());  // the peer will tell of it again
+  }
   const std::uint32_t sent = (requester.send_psn - first.value()).value();
   recovery.holes[recovery.hole_count++] = {first, std::min(packets, sent), requester.send_psn,
                                            is_told, true};

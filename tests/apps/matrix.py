@@ -9,6 +9,7 @@ be had here.
 import argparse
 import itertools
 import os
+import random
 import sys
 import time
 
@@ -29,7 +30,9 @@ def perftest_cases(names, wanted, is_all, mtus):
     """The rows for the place `wanted`; those of the subset are spread over all places."""
     factors = {**perftest.FACTORS, "-m": mtus}
     if is_all:
-        return product(factors)
+        rows = product(factors)
+        # What a program refuses it refuses in every place.
+        return [row for row in rows if wanted == names[0] or not perftest.refusals(row)]
     rows = all_pairs({"place": names, **factors}, lambda row: not perftest.refusals(row))
     refused = [row for row in product({**factors, "-m": [""]}) if len(perftest.refusals(row)) == 1]
     few = [row for number, row in enumerate(refused)
@@ -83,10 +86,20 @@ class Tally:
     def __init__(self, only):
         self.only = only
         self.counts = {}
+        self.cases = []
+
+    def add(self, name, function, *arguments):
+        if self.only in name:
+            self.cases.append((name, function, *arguments))
+
+    def run_all(self, sample, seed):
+        """All cases, or so many of them by chance."""
+        if sample and sample < len(self.cases):
+            self.cases = random.Random(seed).sample(self.cases, sample)
+        for case in self.cases:
+            self.run(*case)
 
     def run(self, name, function, *arguments):
-        if self.only not in name:
-            return
         began = time.monotonic()
         try:
             outcome, detail = function(*arguments), ""
@@ -102,15 +115,16 @@ def run_place(name, options):
         devinfo = place.output(["ibv_devinfo", "-v", *place.server_device])
         if "pingpong" in options.programs:
             for case in pingpong_cases(place, devinfo, options.all):
-                tally.run(f"{name}: {' '.join(pingpong.command(case, 0))}", try_pingpong, place,
+                tally.add(f"{name}: {' '.join(pingpong.command(case, 0))}", try_pingpong, place,
                           case, options)
         if "perftest" in options.programs:
             gids = pingpong.gid_indices(devinfo)
             mtus = pingpong.path_mtus(devinfo)
             for number, case in enumerate(perftest_cases(options.places, name, options.all, mtus)):
                 case["gid"] = gids[number % len(gids)]
-                tally.run(f"{name}: {perftest.label(case)} -x {case['gid']}", try_perftest, place,
+                tally.add(f"{name}: {perftest.label(case)} -x {case['gid']}", try_perftest, place,
                           case, options)
+        tally.run_all(options.sample, options.seed)
     return tally.counts
 
 
@@ -118,6 +132,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--uroce", default="build/release/uroce", type=os.path.abspath)
     parser.add_argument("--all", action="store_true", help="everything, not only the subset")
+    parser.add_argument("--sample", type=int, help="so many by chance of each place")
+    parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))
     parser.add_argument("--only", default="", help="cases whose name contains this")
     parser.add_argument("--programs", default="pingpong,perftest")
     parser.add_argument("--duration", default=1, type=int, help="of -D, in seconds")
@@ -134,6 +150,8 @@ def main():
         if not possible:
             skip(f"{', '.join(chosen)}: needs root")
         chosen = possible
+    if options.sample:
+        print(f"--sample {options.sample} --seed {options.seed}")
     table = {name: run_place(name, options) for name in chosen}
     print()
     for name, counts in table.items():

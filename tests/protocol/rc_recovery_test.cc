@@ -266,6 +266,21 @@ TEST_F(RcRecovery, AHintIsFollowedAtOnce) {
   complete();
 }
 
+TEST_F(RcRecovery, WhereTheHintsAreManyTheOldestHoleIsFilledAllTheSame) {
+  prove_that_the_peer_keeps();
+  post_write(1, 300 * kMtu);
+  (void)transmits();
+  nak(104, NakCode::kPsnSequence);
+  for (std::uint32_t ahead = 2; ahead < 150; ahead += 2) ack(103 - ahead);
+  EXPECT_EQ(transmits().size(), Recovery::kHolesMax);
+  nak(300, NakCode::kPsnSequence);
+  for (std::uint32_t ahead = 2; ahead < 150; ahead += 2) ack(299 - ahead);
+  nak(301, NakCode::kPsnSequence);
+  const auto sent = transmits();
+  EXPECT_THAT(sent, ::testing::Contains(middle(300)));
+  EXPECT_THAT(sent, ::testing::Contains(middle(301)));
+}
+
 TEST_F(RcRecovery, AnOldAcknowledgementIsNoHintWhereNothingIsMissing) {
   prove_that_the_peer_keeps();
   post_write(1, 9 * kMtu);
