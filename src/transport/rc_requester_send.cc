@@ -210,12 +210,17 @@ inline TxFrame& build_data(Qp& qp, const SendWqe& wqe, const Slice& slice, bool 
 void commit(HcaState& hca, Instant now, Qp& qp, const SendWqe& wqe, TxFrame& frame, TxBurst& burst,
             std::size_t pieces, std::uint32_t packets) {
   RcRequester& requester = qp.requester;
+  const bool is_first_on_its_way = requester.send_psn == requester.oldest_unacked_psn;
   address_frame(frame, qp, {FrameTag::Kind::kRequest, requester.send_psn, requester.send_index});
   burst.commit(pieces);
   requester.send_psn += packets;
   requester.waiting_for_window = false;
   if (requester.send_psn == wqe.last_psn + 1) ++requester.send_index;
-  start_timer(hca, now, qp);
+  if (is_first_on_its_way) {
+    restart_timer(hca, now, qp);  // it may have waited for the link or a window until now
+  } else {
+    start_timer(hca, now, qp);
+  }
 }
 
 bool send_data(HcaState& hca, Instant now, Qp& qp, SendWqe& wqe, TxBurst& burst) {

@@ -63,6 +63,23 @@ TEST_F(RcRetry, TimerStopsWhenAllIsAcknowledged) {
   EXPECT_EQ(endpoint.hca.next_deadline(), Instant::never());
 }
 
+// IBTA 9.7.6.1.3: what the packet waited for before it was sent is not the peer's time.
+TEST_F(RcRetry, TimerRunsFromWhenThePacketIsSent) {
+  post_write(1, 8);
+  (void)transmits();
+  post_write(2, 8);
+  endpoint.refuses = true;
+  (void)transmits();
+  ack(100);
+  pass(nanoseconds(kTimeout.ns - 1));
+  endpoint.refuses = false;
+  EXPECT_THAT(transmits(), ElementsAre(Sent{Opcode::kRcWriteOnly, 101}));
+  pass(nanoseconds(kTimeout.ns - 1));
+  EXPECT_EQ(endpoint.hca.counters().timeouts, 0U);
+  pass(nanoseconds(1));
+  EXPECT_EQ(endpoint.hca.counters().timeouts, 1U);
+}
+
 TEST_F(RcRetry, LateAcknowledgementAfterATimeoutIsTaken) {
   post_write(1, 8);
   post_write(2, 8);
