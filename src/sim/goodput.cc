@@ -25,7 +25,7 @@ inline constexpr LinkFacts kFacts{.max_run_packets = 256,
                                   .max_run_bytes = 60 << 10,
                                   .peer_window_bytes = 4 << 20,
                                   .trusted_memory = false};
-inline constexpr NodeOptions kNode{.inbox_packets = 8192};
+inline constexpr NodeOptions kNode{.inbox_packets = 8192, .stash_packets = 8192};
 inline constexpr std::uint32_t kKey = 0x1234'5600;
 inline constexpr std::uint64_t kSourceIova = 0x1000'0000;
 inline constexpr std::uint64_t kTargetIova = 0x2000'0000;

@@ -40,6 +40,7 @@ void Link::heal() {
   options_.loss = options_.burst_begins = options_.burst_loss = options_.duplicate = 0;
   options_.reorder = options_.corrupt = 0;
   options_.packet_bytes_max = options_.switch_bytes_max = 0;
+  options_.keeps_order = true;
   options_.blackout_every = {};
   is_in_burst_ = false;
 }
@@ -132,7 +133,18 @@ void Link::drop(PacketId packet, const char* why) {
   world_.packets.release(packet);
 }
 
-void Link::deliver(PacketId packet, Instant when) { world_.at(when, receiver_, packet); }
+void Link::send_as_written(PacketId packet, Instant left) {
+  Script& script = *options_.script;
+  const unsigned index = script.next++;
+  if (index < 64 && (script.losses >> index & 1) != 0) return drop(packet, "lost");
+  world_.trace.packet(world_.now(), from_, to_, world_.packets.received(packet), "sent");
+  Instant arrival = left + options_.delay;
+  if (index == script.late) arrival = arrival + script.late_by;
+  world_.at(arrival, receiver_, packet);
+  if (index != script.repeated) return;
+  world_.packets.share(packet);
+  world_.at(arrival, receiver_, packet);
+}
 
 void Link::send(PacketId packet) {
   PacketInfo& info = world_.packets.info(packet);
@@ -141,17 +153,19 @@ void Link::send(PacketId packet) {
   ++counters_.packets;
   world_.packets_sent += info.packet_count;
   const Instant left = leave(info.bytes + info.payload_bytes + kOverheadBytes);
+  if (options_.script != nullptr) return send_as_written(packet, left);
   if (!options_.is_memory) {
     if (const char* fault = fault_of(packet, left); fault != nullptr) return drop(packet, fault);
   }
   const bool is_twice = options_.duplicate != 0 && delay_.chance(options_.duplicate);
   world_.trace.packet(world_.now(), from_, to_, world_.packets.received(packet),
                       is_twice ? "twice" : "sent");
-  deliver(packet, arrival_after(left));
+  world_.at(arrival_after(left), receiver_, packet);
   if (!is_twice) return;
   ++counters_.duplicated;
   world_.packets.share(packet);
-  deliver(packet, arrival_after(left) + up_to(delay_, options_.delay));
+  const Instant second = arrival_after(left);
+  world_.at(second + up_to(delay_, options_.delay), receiver_, packet);
 }
 
 }  // namespace uroce::sim

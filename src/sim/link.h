@@ -10,6 +10,16 @@
 
 namespace uroce::sim {
 
+// What happens to single packets, counted over all links that share it; for who tries out every
+// possibility in turn.
+struct Script {
+  std::uint64_t losses = 0;  // bit i: packet i is lost
+  unsigned repeated = ~0U;   // this one arrives twice
+  unsigned late = ~0U;       // ... and this one late
+  Duration late_by{};
+  unsigned next = 0;  // packets so far
+};
+
 // Chances are per million packets; 0 turns a fault off, and its dice are not thrown.
 struct LinkOptions {
   bool is_memory = false;  // carries runs whole, and neither loses, changes nor reorders
@@ -31,6 +41,7 @@ struct LinkOptions {
   std::uint32_t corrupt = 0;  // one bit of so many is turned
   Duration blackout_every{};  // nothing arrives for `blackout` each time; 0: never
   Duration blackout{};
+  Script* script = nullptr;
 };
 
 struct LinkCounters {
@@ -59,12 +70,12 @@ class Link {
  private:
   [[nodiscard]] std::uint64_t bytes_until(Instant when) const;
   [[nodiscard]] Instant leave(std::uint32_t bytes);
+  void send_as_written(PacketId packet, Instant left);
   [[nodiscard]] Instant arrival_after(Instant left);
   [[nodiscard]] const char* fault_of(PacketId packet, Instant left);
   [[nodiscard]] bool is_lost();
   [[nodiscard]] bool is_in_blackout(Instant at) const;
   [[nodiscard]] bool survives_corruption(PacketId packet);
-  void deliver(PacketId packet, Instant when);
   void drop(PacketId packet, const char* why);
 
   World& world_;

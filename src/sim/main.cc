@@ -1,10 +1,68 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// uroce-sim: see --help.
+// uroce-sim: runs seeds, one or for hours, and says which of them found something.
+#include <chrono>
 #include <cstdio>
 
+#include "sim/command_line.h"
 #include "sim/goodput.h"
+#include "sim/simulation.h"
 
-int main() {
-  std::fputs(uroce::sim::goodput_table().c_str(), stdout);
+namespace {
+
+using namespace uroce::sim;
+using Clock = std::chrono::steady_clock;
+
+struct Sum {
+  unsigned long long seeds = 0, violated = 0, packets = 0, lost = 0, requests = 0;
+};
+
+void run_seed(std::uint64_t seed, bool has_trace, Sum& sum) {
+  const Outcome outcome = simulate(draw_scenario(seed), has_trace ? stdout : nullptr);
+  ++sum.seeds;
+  sum.packets += outcome.packets;
+  sum.lost += outcome.lost;
+  sum.requests += outcome.requests;
+  if (has_trace) std::printf("hash %016llx\n", static_cast<unsigned long long>(outcome.hash));
+  if (outcome.violation.empty()) return;
+  ++sum.violated;
+  std::printf("seed %llu: %s\n  replay: uroce-sim --seed %llu --trace\n",
+              static_cast<unsigned long long>(seed), outcome.violation.c_str(),
+              static_cast<unsigned long long>(seed));
+  std::fflush(stdout);
+}
+
+Sum run(const CommandLine& line) {
+  Sum sum;
+  const Clock::time_point start = Clock::now();
+  const auto is_over = [&] {
+    if (line.hours == 0) return sum.seeds == line.count;
+    return Clock::now() - start >= std::chrono::hours(line.hours);
+  };
+  while (!is_over()) run_seed(line.seed + sum.seeds, line.has_trace, sum);
+  const std::chrono::duration<double> elapsed = Clock::now() - start;
+  std::printf(
+      "%llu seeds from %llu, %llu with something wrong; %llu requests, %llu packets (%llu lost), "
+      "%.0f packets a second\n",
+      sum.seeds, static_cast<unsigned long long>(line.seed), sum.violated, sum.requests,
+      sum.packets, sum.lost, static_cast<double>(sum.packets) / elapsed.count());
+  return sum;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const CommandLine line = parse_command_line({argv + 1, static_cast<std::size_t>(argc - 1)});
+  if (line.wrong != nullptr) {
+    std::fprintf(stderr, "uroce-sim: %s: not understood; try --help\n", line.wrong);
+    return 2;
+  }
+  if (line.has_goodput) {
+    std::fputs(goodput_table().c_str(), stdout);
+  } else if (line.has_help || !line.has_seed) {
+    std::fputs(kHelp, line.has_help ? stdout : stderr);
+    return line.has_help ? 0 : 2;
+  } else {
+    return run(line).violated == 0 ? 0 : 1;
+  }
   return 0;
 }

@@ -15,7 +15,6 @@ using namespace transport;
 
 inline constexpr std::size_t kQpsMax = 1024;
 inline constexpr std::size_t kRegionSlots = 1024;
-inline constexpr std::size_t kStashedPackets = 8192;
 inline constexpr std::uint32_t kFirstQpn = 0x100;
 // What a full link refused is tried again this soon.
 inline constexpr Duration kTryAgain = microseconds(4);
@@ -30,8 +29,8 @@ Node::Node(World& world, unsigned index, const NodeOptions& options, Prng prng)
       blocks_(kQpBlockCount),
       deadline_memory_(kQpsMax),
       early_deadline_memory_(kQpsMax),
-      stash_entries_(kStashedPackets),
-      stash_slots_(kStashedPackets),
+      stash_entries_(options.stash_packets),
+      stash_slots_(options.stash_packets),
       regions_(kRegionSlots),
       burst_(std::make_unique<TxBurst>()),
       next_qpn_(kFirstQpn * (index + 1)) {
@@ -162,9 +161,12 @@ void Node::damage(PacketId packet) {
   const RxPacket lent = world_.packets.received(packet);
   wire::PacketView view;
   if (wire::parse(lent, view) != wire::DropReason::kNone || view.payload.empty()) return;
+  // What a WRITE brings may be written over before anybody looks.
+  if (view.opcode->kind == wire::Kind::kWrite) return;
   const std::ptrdiff_t last = &view.payload.back() - world_.packets.data(packet);
   world_.packets.data(packet)[last] ^= std::byte{1};
   damages_next_ = false;
+  has_damaged_ = true;
 }
 
 void Node::transmit(LinkId id) {

@@ -23,7 +23,8 @@ struct NodeOptions {
   Duration turn_gap = nanoseconds(200);  // turns are at least this far apart
   std::uint32_t packets_a_turn = 64;
   std::uint32_t inbox_packets = 4096;
-  std::uint32_t refuse = 0;  // of a million frames, by the transmit burst
+  std::uint32_t stash_packets = 64;  // ahead of a gap; 0: none are kept
+  std::uint32_t refuse = 0;          // of a million frames, by the transmit burst
 };
 
 // Whoever lives on the node and wants to know.
@@ -65,8 +66,10 @@ class Node final : public EventSink {
 
   void on_event(std::uint32_t what) override;
 
-  // Of the next packet received: its last byte turns behind the ICRC's back.
+  // Of the next packet that brings a message or an answer: its last byte is changed behind the
+  // ICRC's back.
   void damage_next_payload() { damages_next_ = true; }
+  [[nodiscard]] bool has_damaged() const { return has_damaged_; }
   [[nodiscard]] std::uint64_t inbox_overflows() const { return inbox_overflows_; }
 
  private:
@@ -109,6 +112,7 @@ class Node final : public EventSink {
   Instant last_turn_{};
   bool was_refused_ = false;
   bool damages_next_ = false;
+  bool has_damaged_ = false;
   std::uint64_t inbox_overflows_ = 0;
 };
 

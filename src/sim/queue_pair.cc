@@ -52,7 +52,10 @@ QueuePair::QueuePair(Node& node, const QueuePairOptions& options, CompletionQueu
   node.hca().create_qp(qp_, init);
 }
 
-QueuePair::~QueuePair() { node_.hca().destroy_qp(qp_); }
+QueuePair::~QueuePair() {
+  node_.hca().destroy_qp(qp_);
+  purge_completions();
+}
 
 void QueuePair::modify(Instant now, const QpAttributes& attributes, std::uint32_t mask) {
   UROCE_CHECK(node_.hca().modify_qp(now, qp_, attributes, mask,
@@ -95,8 +98,10 @@ void QueuePair::to_state(Instant now, QpState state) {
 }
 
 void QueuePair::purge_completions() {
-  qp_.send_cq->purge(qp_.number, nullptr);
-  qp_.receive_cq->purge(qp_.number, qp_.srq == nullptr ? nullptr : &qp_.srq->queue.released());
+  std::atomic<std::uint32_t>* const shared =
+      qp_.srq == nullptr ? nullptr : &qp_.srq->queue.released();
+  qp_.send_cq->purge(qp_.number, shared);
+  qp_.receive_cq->purge(qp_.number, shared);
 }
 
 SendWqe& QueuePair::next_send(const SendRequest& request) {

@@ -45,7 +45,7 @@ class QueuePair {
             transport::CompletionQueue& receive_cq, transport::Srq* srq);
   QueuePair(const QueuePair&) = delete;
   QueuePair& operator=(const QueuePair&) = delete;
-  ~QueuePair();
+  ~QueuePair();  // takes completions that nobody polled along
 
   [[nodiscard]] Node& node() { return node_; }
   [[nodiscard]] transport::Qp& core() { return qp_; }
@@ -54,13 +54,13 @@ class QueuePair {
   [[nodiscard]] Qpn number() const { return qp_.number; }
   [[nodiscard]] transport::QpState state() const { return qp_.state.load(); }
 
-  // RESET to RTR and RTS. `depth` counts for the responder: what the peer may have open.
+  // From RESET to RTS.
   void connect(Instant now, unsigned node, Qpn destination, Psn receive_psn, Psn send_psn);
   void to_state(Instant now, transport::QpState state);
-  // Completions that nobody polled are gone, as after ibv_destroy_qp.
+  // Completions that nobody polled are gone, as they are after a change to RESET.
   void purge_completions();
 
-  [[nodiscard]] bool can_send() const { return qp_.send_queue.free_slots() != 0; }
+  [[nodiscard]] std::uint32_t send_slots() const { return qp_.send_queue.free_slots(); }
   [[nodiscard]] bool can_receive() const { return qp_.receive_queue.free_slots() != 0; }
   void post_send(const SendRequest& request, std::span<const memory::Sge> sges);
   void post_inline(const SendRequest& request, ConstBytes data);

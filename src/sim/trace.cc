@@ -29,7 +29,7 @@ std::uint64_t word_at(ConstBytes bytes, std::size_t at) {
 void Trace::note_packet(Instant now, unsigned from, unsigned to, const RxPacket& packet,
                         const char* fate) {
   note(static_cast<std::uint64_t>(now.ns) ^ std::uint64_t{from} << 60 ^ std::uint64_t{to} << 56);
-  note(packet.bytes.size() << 32 ^ packet.detached_payload.size() << 8 ^
+  note(std::uint64_t{packet.bytes.size()} << 32 ^ packet.detached_payload.size() << 8 ^
        static_cast<std::uint8_t>(fate[0]));
   for (std::size_t at = 0; at < std::min<std::size_t>(packet.bytes.size(), 32); at += 8) {
     note(word_at(packet.bytes, at));

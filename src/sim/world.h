@@ -30,6 +30,8 @@ class World {
     return true;
   }
 
+  [[nodiscard]] bool is_at_rest() const { return events_.empty(); }
+
   PacketPool packets;
   Trace trace;
   std::uint64_t packets_sent = 0;  // a run counts as all its packets

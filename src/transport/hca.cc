@@ -224,6 +224,14 @@ bool Hca::is_quiet() const {
          state_.cq_events.empty() && state_.srq_events.empty();
 }
 
+bool Hca::is_unused() const {
+  for (const LinkState& link : state_.links) {
+    if (!link.waiting.empty() || link.reads_in_flight != 0) return false;
+  }
+  return is_quiet() && !has_responses_due() && next_deadline() == Instant::never() &&
+         next_early_deadline() == Instant::never() && state_.stash.is_empty();
+}
+
 bool Hca::has_responses_due() const { return state_.responses_due != 0; }
 
 void Hca::publish_completions() {

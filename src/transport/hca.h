@@ -80,6 +80,8 @@ class Hca {
   [[nodiscard]] Instant next_deadline() const { return state_.deadlines.next(); }
   // ... but those for early retransmission, which is worth a look and not worth waking anyone.
   [[nodiscard]] Instant next_early_deadline() const { return state_.early_deadlines.next(); }
+  // Nothing is held for any QP, as when all are destroyed.
+  [[nodiscard]] bool is_unused() const;
   // Responses are due that no datapath has taken yet: completions should wait for them.
   [[nodiscard]] bool has_responses_due() const;
   void publish_completions();

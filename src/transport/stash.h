@@ -56,6 +56,7 @@ class Stash {
   // Everything before it is dropped.
   [[nodiscard]] const wire::PacketView* take(Qp& qp, Psn expected);
   void forget(Qp& qp);
+  [[nodiscard]] bool is_empty() const { return holders_.empty(); }
 
  private:
   [[nodiscard]] std::uint16_t allocate(Qp& qp);

@@ -59,6 +59,8 @@ EXCEPTIONS = {
         "a bounded wait at start-up, before there is an engine",
     ("clock", "src/engine/worker.cc"):
         "CPU time that was used, not the time it is",
+    ("clock", "src/sim/main.cc"):
+        "how fast the simulator is, and for how long it goes on; inside there is virtual time only",
     ("sleep", "src/datapath/directory/directory.cc"):
         "a lock on a file cannot be waited for with a deadline",
     ("sleep", "src/datapath/dpdk/dpdk_datapath.cc"):
