@@ -20,6 +20,7 @@
 #include "transport/flight.h"
 #include "transport/round_trip.h"
 #include "transport/work_request.h"
+#include "uroce/time.h"
 
 namespace uroce::transport {
 
@@ -30,7 +31,8 @@ inline constexpr std::uint32_t kReadAtomicMax = 128;
 struct Hole {
   Psn first;
   std::uint32_t packets = 0;
-  Psn frontier;          // what was not sent before they were found missing
+  Psn frontier;  // what was not sent before they were found missing
+  Instant sent_at{};
   bool is_told = false;  // by the peer; else it is a guess
   bool is_due = false;   // not sent yet, or refused
   [[nodiscard]] Psn end() const { return first + packets; }

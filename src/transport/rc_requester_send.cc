@@ -26,6 +26,8 @@ inline constexpr std::uint32_t kPsnWindow = 1U << 22;
 inline constexpr std::uint32_t kPacketsUnaskedMax = 256;
 // With a window, so often that it opens while most of it is still on the way.
 inline constexpr std::uint32_t kAskedPerWindow = 4;
+// A limited flight opens in small steps, or the path runs empty between them.
+inline constexpr std::uint32_t kAskedPerFlight = 16;
 
 bool has_request(const Qp& qp) {
   const RcRequester& requester = qp.requester;
@@ -105,7 +107,7 @@ std::uint32_t packets_to_send(const HcaState& hca, const Qp& qp, std::uint64_t l
 // Nor may the flight end before an answer was asked for.
 bool flight_wants_ack(const RcRequester& requester, std::uint32_t packets) {
   const Flight& flight = requester.flight;
-  return flight.is_limited() && (requester.packets_unasked >= flight.limit / kAskedPerWindow ||
+  return flight.is_limited() && (requester.packets_unasked >= flight.limit / kAskedPerFlight ||
                                  flight_room(requester) <= packets);
 }
 

@@ -49,10 +49,13 @@ void add_hole(HcaState& hca, Qp& qp, Psn first, std::uint32_t packets, bool is_t
     drop_hole(qp, recovery.holes.back());  // the peer will tell of it again
   }
   const std::uint32_t sent = (requester.send_psn - first.value()).value();
-  recovery.holes[recovery.hole_count++] = {first, std::min(packets, sent), requester.send_psn,
-                                           is_told, true};
+  recovery.holes[recovery.hole_count++] = {.first = first,
+                                           .packets = std::min(packets, sent),
+                                           .frontier = requester.send_psn,
+                                           .is_told = is_told,
+                                           .is_due = true};
   ++recovery.due_count;
-  stop_probe(requester.round_trip);
+  if (is_told) stop_probe(requester.round_trip);
   make_ready(hca, qp);
 }
 
@@ -67,6 +70,17 @@ void on_no_more(HcaState& hca, Qp& qp, const Hole& hole) {
   }
   if (hole.is_told) ++recovery.failures;
   go_back(hca, qp);
+}
+
+// Of packets sent again because an answer was late: if this can be the answer to the second one,
+// the first was lost. Else it was only late, and the time that is measured is a true one.
+void judge_guesses(Instant now, RcRequester& requester) {
+  for (const Hole& hole : holes(requester.recovery)) {
+    if (hole.is_told || hole.is_due || !is_usual(requester.round_trip, now - hole.sent_at))
+      continue;
+    stop_probe(requester.round_trip);
+    on_loss(requester.flight);
+  }
 }
 
 // What was acknowledged takes its holes along, and the last of them tells about the peer.
@@ -115,6 +129,7 @@ void on_answer_asked(Instant now, Qp& qp, Psn psn) {
 
 void on_acknowledged(HcaState& hca, Instant now, Qp& qp) {
   RcRequester& requester = qp.requester;
+  judge_guesses(now, requester);
   on_progress(requester.round_trip, now, requester.oldest_unacked_psn);
   on_progress(requester.flight, now, requester.round_trip.shortest, requester.oldest_unacked_psn,
               requester.send_psn);
@@ -144,7 +159,6 @@ void on_early_deadline(HcaState& hca, Instant now, Qp& qp) {
   --recovery.early_left;
   lose_patience(requester.round_trip);
   ++hca.counters.early_retransmissions;
-  on_loss(requester.flight);
   Hole* const missing = find_hole(recovery, requester.oldest_unacked_psn);
   if (!is_data_missing(qp)) {
     go_back(hca, qp);
@@ -187,6 +201,7 @@ Hole& next_due_hole(Qp& qp) {
 void on_sent_again(Instant now, Qp& qp, Hole& hole) {
   Recovery& recovery = qp.requester.recovery;
   hole.is_due = false;
+  hole.sent_at = now;
   --recovery.due_count;
   // Of what was sent twice already nobody knows which one is answered.
   const bool is_new = is_at_or_before(recovery.resent_end, hole.first);

@@ -23,6 +23,10 @@ void add_sample(RoundTrip& trip, Duration sample) {
   trip.shortest = std::min(sample, Duration{trip.shortest.ns + trip.shortest.ns / 64});
 }
 
+Duration longest_usual(const RoundTrip& trip) {
+  return trip.smoothed + std::max(trip.variation * 4, kAnswerSlack);
+}
+
 }  // namespace
 
 void start_probe(RoundTrip& trip, Instant now, Psn psn) {
@@ -40,9 +44,11 @@ void on_progress(RoundTrip& trip, Instant now, Psn oldest_unacked) {
   stop_probe(trip);
 }
 
-Duration patience(const RoundTrip& trip) {
-  return (trip.smoothed + std::max(trip.variation * 4, kAnswerSlack)) * (1 << trip.backoff);
+bool is_usual(const RoundTrip& trip, Duration time) {
+  return trip.shortest <= time && time <= longest_usual(trip);
 }
+
+Duration patience(const RoundTrip& trip) { return longest_usual(trip) * (1 << trip.backoff); }
 
 void lose_patience(RoundTrip& trip) {
   trip.backoff = std::min<std::uint8_t>(trip.backoff + 1, kBackoffMax);

@@ -27,6 +27,8 @@ void start_probe(RoundTrip& trip, Instant now, Psn psn);
 void stop_probe(RoundTrip& trip);
 void on_progress(RoundTrip& trip, Instant now, Psn oldest_unacked);
 
+// An answer that comes so long after a packet may well be one to it.
+[[nodiscard]] bool is_usual(const RoundTrip& trip, Duration time);
 // How long to wait for an answer before something is sent again; doubled by each call of
 // lose_patience.
 [[nodiscard]] Duration patience(const RoundTrip& trip);

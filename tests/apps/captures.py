@@ -62,15 +62,14 @@ def captured(place, *options):
 
 def check_both_ends_see_every_packet(place, _):
     captures, _ = captured(place)
-    # A memif loses what is sent before the other end is there.
-    resent = 5 if place.name == "memif" else 0
     for packets in captures:
         opcodes = collections.Counter(opcode for opcode, *_ in packets)
+        # At least: a memif loses what is sent before the other end is there, and what is late is
+        # sent again.
         expect(set(opcodes) == {SEND_FIRST, SEND_MIDDLE, SEND_LAST, ACKNOWLEDGE} and
-               0 <= opcodes[SEND_FIRST] - 2 * ITERATIONS <= resent and
-               0 <= opcodes[SEND_LAST] - 2 * ITERATIONS <= resent and
-               0 <= opcodes[SEND_MIDDLE] - 4 * ITERATIONS <= 2 * resent and
-               opcodes[ACKNOWLEDGE] >= ITERATIONS, f"opcodes: {opcodes}")
+               opcodes[SEND_FIRST] >= 2 * ITERATIONS and opcodes[SEND_LAST] >= 2 * ITERATIONS and
+               opcodes[SEND_MIDDLE] >= 4 * ITERATIONS and opcodes[ACKNOWLEDGE] >= ITERATIONS,
+               f"opcodes: {opcodes}")
         directions = collections.Counter(direction for _, direction, *_ in packets)
         expect(directions[INBOUND] >= 4 * ITERATIONS <= directions[OUTBOUND], f"{directions}")
         names = {name for *_, name in packets}
