@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The engine's part of control verbs: numbers, memory regions, paths. Not on the way of a packet.
-#include <algorithm>
 #include <cerrno>
 #include <ctime>
 
@@ -28,17 +27,12 @@ void Engine::release_qpn(Qpn number) {
 }
 
 void Engine::linger(const transport::Qp& qp) {
-  std::uint32_t seen = 0;
-  Instant until = Instant::never(), silent_until{};
-  for (;; nanosleep(&kLingerTurn, nullptr)) {
+  for (Instant until = Instant::never();; nanosleep(&kLingerTurn, nullptr)) {
     progress();
     Section section(*this);
-    if (!section.hca().may_be_asked_again(qp)) return;
     const Instant now = section.now();
     if (until == Instant::never()) until = now + kLingerAtMost;
-    if (qp.responder.requests != seen) silent_until = now + kLingerInSilence;
-    seen = qp.responder.requests;
-    if (now >= std::min(until, silent_until)) return;
+    if (now >= until || !section.hca().may_be_asked_again(now, qp, kLingerInSilence)) return;
   }
 }
 

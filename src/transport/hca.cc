@@ -74,6 +74,7 @@ void dispatch(HcaState& hca, Instant now, Qp& qp, const wire::PacketView& view) 
     qp.communication_established = true;  // IBTA 11.6.3.1
     raise_event(hca, qp, EventType::kCommunicationEstablished);
   }
+  qp.responder.last_request_at = now;
   on_request(hca, qp, view);
 }
 
@@ -172,8 +173,9 @@ QpAttributes Hca::query_qp(const Qp& qp) const {
 
 bool Hca::is_drained(const Qp& qp) const { return is_send_drained(qp); }
 
-bool Hca::may_be_asked_again(const Qp& qp) const {
-  return takes_requests(qp.state.load(std::memory_order_relaxed)) && qp.responder.requests != 0 &&
+bool Hca::may_be_asked_again(Instant now, const Qp& qp, Duration silence) const {
+  return takes_requests(qp.state.load(std::memory_order_relaxed)) &&
+         now - qp.responder.last_request_at < silence &&
          !state_.links[qp.link].facts.trusted_memory &&
          (qp.responder.has_seen_losses || qp.requester.flight.has_seen_losses);
 }

@@ -56,8 +56,9 @@ class Hca {
                               std::uint32_t mask, Peer* peer);
   // What ibv_query_qp reports, current state included.
   [[nodiscard]] QpAttributes query_qp(const Qp& qp) const;
-  // Its path has lost packets, so its last answer may not have arrived.
-  [[nodiscard]] bool may_be_asked_again(const Qp& qp) const;
+  // Its path has lost packets, so its last answer may not have arrived, and the peer has not been
+  // silent for so long yet.
+  [[nodiscard]] bool may_be_asked_again(Instant now, const Qp& qp, Duration silence) const;
   // SQD: everything that was begun is finished.
   [[nodiscard]] bool is_drained(const Qp& qp) const;
 

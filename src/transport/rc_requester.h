@@ -70,6 +70,7 @@ struct RcRequester {
   bool rewound = false;      // since the last progress: another NAK for the gap changes nothing
   bool rnr_waiting = false;  // silent until the deadline: the peer was not ready
   bool waiting_for_window = false;
+  bool has_waited = false;  // for it, since the last packet was sent
   std::uint8_t retries_left = 0;
   std::uint8_t rnr_retries_left = 0;
 

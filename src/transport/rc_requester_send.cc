@@ -79,7 +79,7 @@ bool hold_fault(HcaState& hca, Qp& qp, SendWqe& wqe, WcStatus status) {
 }
 
 bool wait_for_window(HcaState& hca, Qp& qp) {
-  qp.requester.waiting_for_window = true;
+  qp.requester.waiting_for_window = qp.requester.has_waited = true;
   qp.ready_hook.unlink();
   hca.links[qp.link].waiting.push_back(qp);
   return false;
@@ -212,14 +212,14 @@ inline TxFrame& build_data(Qp& qp, const SendWqe& wqe, const Slice& slice, bool 
 void commit(HcaState& hca, Instant now, Qp& qp, const SendWqe& wqe, TxFrame& frame, TxBurst& burst,
             std::size_t pieces, std::uint32_t packets) {
   RcRequester& requester = qp.requester;
-  const bool is_first_on_its_way = requester.send_psn == requester.oldest_unacked_psn;
+  const bool is_late = requester.has_waited && requester.send_psn == requester.oldest_unacked_psn;
   address_frame(frame, qp, {FrameTag::Kind::kRequest, requester.send_psn, requester.send_index});
   burst.commit(pieces);
   requester.send_psn += packets;
-  requester.waiting_for_window = false;
+  requester.waiting_for_window = requester.has_waited = false;
   if (requester.send_psn == wqe.last_psn + 1) ++requester.send_index;
-  if (is_first_on_its_way) {
-    restart_timer(hca, now, qp);  // it may have waited for the link or a window until now
+  if (is_late) {
+    restart_timer(hca, now, qp);  // the wait for a window was not the peer's
   } else {
     start_timer(hca, now, qp);
   }

@@ -16,6 +16,7 @@
 #include "memory/sge_cursor.h"
 #include "transport/fault.h"
 #include "transport/work_request.h"
+#include "uroce/time.h"
 #include "wire/opcode.h"
 
 namespace uroce::transport {
@@ -76,7 +77,7 @@ struct RcResponder {
   RecvWqe* receive = nullptr;
   memory::SgeCursor receive_cursor;
 
-  std::uint32_t requests = 0;    // that came, whatever became of them
+  Instant last_request_at{};     // whatever became of it
   bool has_seen_losses = false;  // something was missing, or came again
 
   // What is owed.

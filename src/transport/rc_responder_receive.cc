@@ -415,7 +415,6 @@ void raise(HcaState& hca, Qp& qp, Fault fault) {
 void on_request(HcaState& hca, Qp& qp, const wire::PacketView& view) {
   ++hca.counters.rx_requests;
   RcResponder& responder = qp.responder;
-  ++responder.requests;
   const std::int32_t ahead = distance(responder.expected_psn, view.bth.psn);
   if (ahead != 0) responder.has_seen_losses = true;
   if (responder.hints.gap_was_filled) learn_of_peer(responder.hints, ahead);

@@ -63,17 +63,46 @@ TEST_F(RcRetry, TimerStopsWhenAllIsAcknowledged) {
   EXPECT_EQ(endpoint.hca.next_deadline(), Instant::never());
 }
 
-// IBTA 9.7.6.1.3: what the packet waited for before it was sent is not the peer's time.
-TEST_F(RcRetry, TimerRunsFromWhenThePacketIsSent) {
+// A ring that nobody empties: the peer was stopped.
+TEST_F(RcRetry, APeerWhoseLinkTakesNothingIsGivenUp) {
+  endpoint.refuses = true;
+  const Instant start = endpoint.now;
   post_write(1, 8);
   (void)transmits();
-  post_write(2, 8);
-  endpoint.refuses = true;
+  while (endpoint.cq.pending() == 0 && endpoint.now < start + kTimeout * 20) {
+    pass(milliseconds(1));
+    (void)transmits();
+  }
+  EXPECT_EQ(endpoint.poll()->status, WcStatus::kRetryExceeded);
+  EXPECT_EQ(endpoint.hca.counters().timeouts, 4U);
+}
+
+// IBTA 9.7.6.1.3: what a packet waited for a window before it was sent is not the peer's time.
+TEST_F(RcRetry, TimerRunsFromWhenThePacketIsSent) {
+  endpoint.set_link(windowed_link());
+  TestQp& other = endpoint.add_qp({0x102}, {});
+  endpoint.to_init(other);
+  endpoint.to_rtr(other, kPeer, Psn(500));
+  endpoint.to_rts(other, Psn(500));
+  const auto post_read = [this](TestQp& who, std::uint32_t bytes) {
+    endpoint.post_send(who, {.operation = SendOperation::kRead,
+                             .sges = {endpoint.sge(0, bytes)},
+                             .remote_address = 0x4000,
+                             .rkey = {7}});
+  };
+  post_read(qp, 1024);
+  EXPECT_EQ(transmits().size(), 1U);
+  post_read(other, 65'536);  // all of the window for answers
   (void)transmits();
-  ack(100);
+  post_read(qp, 10'240);
+  endpoint.receive(make_packet(bth(Opcode::kRcReadResponseOnly, 100), 1024,
+                               wire::Aeth{wire::Syndrome::ack(), {1}}));
+  EXPECT_THAT(transmits(), IsEmpty());
   pass(nanoseconds(kTimeout.ns - 1));
-  endpoint.refuses = false;
-  EXPECT_THAT(transmits(), ElementsAre(Sent{Opcode::kRcWriteOnly, 101}));
+  QpAttributes attributes;
+  attributes.state = QpState::kErr;
+  EXPECT_EQ(endpoint.modify(other, attributes, qp_attribute::kState), 0);
+  EXPECT_THAT(transmits(), ElementsAre(Sent{Opcode::kRcReadRequest, 101}));
   pass(nanoseconds(kTimeout.ns - 1));
   EXPECT_EQ(endpoint.hca.counters().timeouts, 0U);
   pass(nanoseconds(1));
