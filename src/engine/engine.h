@@ -83,7 +83,7 @@ class Engine final : private transport::StallOracle {
 
   // --- Control verbs; any thread, waits for the lock -------------------------------------------
   class Section;
-  [[nodiscard]] std::optional<QpnAllocator::Allocation> allocate_qpn();
+  [[nodiscard]] std::optional<Qpn> allocate_qpn();
   void release_qpn(Qpn number);
   // Fills in the key. 0 or an errno.
   [[nodiscard]] int insert_region(memory::MemoryRegion& region);

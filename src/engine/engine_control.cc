@@ -16,9 +16,17 @@ constexpr timespec kLingerTurn{0, 200'000};
 
 }  // namespace
 
-std::optional<QpnAllocator::Allocation> Engine::allocate_qpn() {
+std::optional<Qpn> Engine::allocate_qpn() {
   const std::lock_guard guard(control_);
-  return qpns_.allocate();
+  const auto allocation = qpns_.allocate();
+  if (!allocation) return std::nullopt;
+  if (allocation->new_block != nullptr) {
+    // Before anybody else is given a number of it.
+    lock_.lock();
+    hca_.demux().add_block(qpn_block(allocation->number), *allocation->new_block);
+    leave();
+  }
+  return allocation->number;
 }
 
 void Engine::release_qpn(Qpn number) {

@@ -74,9 +74,9 @@ struct RcRequester {
   std::uint8_t retries_left = 0;
   std::uint8_t rnr_retries_left = 0;
 
-  Recovery recovery;
   RoundTrip round_trip;
   Flight flight;
+  Recovery recovery;
 
   std::array<Psn, kReadAtomicMax> read_ends;
 };

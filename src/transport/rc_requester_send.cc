@@ -96,7 +96,7 @@ std::uint32_t packets_to_send(const HcaState& hca, const Qp& qp, std::uint64_t l
   const std::uint32_t mtu = qp.path_mtu;
   std::uint32_t wanted = std::min<std::uint32_t>(
       {packets_in(left, mtu), facts.max_run_packets, packets_within(facts.max_run_bytes, mtu)});
-  wanted = std::min(wanted, flight_room(qp.requester));
+  if (qp.requester.flight.is_limited()) wanted = std::min(wanted, flight_room(qp.requester));
   if (facts.peer_window_bytes == 0) return wanted;
   const std::uint32_t room = window_room(hca, qp);
   const auto last_bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(left, mtu));
@@ -254,13 +254,14 @@ const SendWqe& find_request(const Qp& qp, Psn psn) {
   return qp.send_queue.at(index);
 }
 
-// What is missing at the peer (recovery.h). It has its share of the window still.
+// What is missing at the peer (recovery.h). It has its share of the window still. False: it cannot
+// be sent, and is no hole any more.
 [[gnu::cold]] bool send_missing(HcaState& hca, Instant now, Qp& qp, TxBurst& burst) {
   Hole& hole = next_due_hole(qp);
   const SendWqe& wqe = find_request(qp, hole.first);
   if (is_read_or_atomic(wqe.operation)) {
     drop_hole(qp, hole);
-    return next_request(hca, now, qp, burst);
+    return false;
   }
   const LinkFacts& facts = hca.links[qp.link].facts;
   const std::uint32_t left = (wqe.last_psn - hole.first.value()).value() + 1;
@@ -270,7 +271,7 @@ const SendWqe& find_request(const Qp& qp, Psn psn) {
   const Gathered gathered = gather(hca, qp, wqe, slice.offset, slice.bytes, burst);
   if (gathered.is_fault) {
     drop_hole(qp, hole);
-    return next_request(hca, now, qp, burst);
+    return false;
   }
   TxFrame& frame = build_data(qp, wqe, slice, true, burst);
   address_frame(frame, qp, {FrameTag::Kind::kResend, hole.first, 0});
@@ -351,7 +352,10 @@ bool send_atomic(HcaState& hca, Instant now, Qp& qp, SendWqe& wqe, TxBurst& burs
 bool next_request(HcaState& hca, Instant now, Qp& qp, TxBurst& burst) {
   if (!has_request(qp)) return false;
   RcRequester& requester = qp.requester;
-  if (requester.recovery.due_count != 0) return send_missing(hca, now, qp, burst);
+  while (requester.recovery.due_count != 0) {
+    if (send_missing(hca, now, qp, burst)) return true;
+  }
+  if (requester.send_index == qp.send_queue.posted()) return false;
   SendWqe& wqe = qp.send_queue.at(requester.send_index);
   if (requester.send_index == requester.assigned_index && !take_up(qp, wqe)) return false;
   if (wqe.status != WcStatus::kSuccess) return hold_fault(hca, qp, wqe, wqe.status);

@@ -65,7 +65,6 @@ struct RcResponder {
   wire::Kind kind = wire::Kind::kSend;  // of the message in hand
 
   StashedPackets stashed;
-  GapHints hints;
 
   // WRITE in hand.
   std::uint64_t write_address = 0;
@@ -86,12 +85,13 @@ struct RcResponder {
   bool is_counted = false;  // in HcaState::responses_due
   Fault nak_fault = Fault::kNone;
 
-  std::span<ReplayEntry> replay;               // kReplayMax of them, of verbs
-  std::uint32_t replay_limit = 0;              // max_dest_rd_atomic
-  std::uint32_t replay_next = 0;               // the entry to use next: the oldest
-  std::array<std::uint8_t, kReplayMax> due{};  // ring of replay indices to answer
+  std::span<ReplayEntry> replay;   // kReplayMax of them, of verbs
+  std::uint32_t replay_limit = 0;  // max_dest_rd_atomic
+  std::uint32_t replay_next = 0;   // the entry to use next: the oldest
   std::uint32_t due_head = 0;
   std::uint32_t due_tail = 0;
+  GapHints hints;
+  std::array<std::uint8_t, kReplayMax> due{};  // ring of replay indices to answer
 };
 
 }  // namespace uroce::transport

@@ -57,11 +57,8 @@ void send_acknowledge(HcaState& hca, Qp& qp, TxBurst& burst) {
   responder.ack_due = responder.nak_due = false;
 }
 
-// False: it was filled meanwhile.
-bool send_hint(HcaState& hca, Qp& qp, TxBurst& burst) {
+void send_hint(HcaState& hca, Qp& qp, Psn missing, TxBurst& burst) {
   RcResponder& responder = qp.responder;
-  const Psn missing = responder.hints.missing[--responder.hints.count];
-  if (!is_before(responder.expected_psn, missing)) return false;
   ++hca.counters.hints_sent;
   const Psn psn = GapHint::psn(responder.expected_psn, missing);
   TxFrame& frame = burst.next();
@@ -69,7 +66,19 @@ bool send_hint(HcaState& hca, Qp& qp, TxBurst& burst) {
         wire::Aeth{Syndrome::ack(), {responder.msn}});
   address_frame(frame, qp, {FrameTag::Kind::kHint, psn, 0});
   burst.commit(0);
-  return true;
+}
+
+// The next gap that was not filled meanwhile; false: there is none.
+[[gnu::cold]] bool send_hints(HcaState& hca, Qp& qp, TxBurst& burst) {
+  GapHints& hints = qp.responder.hints;
+  while (hints.count != 0) {
+    const Psn missing = hints.missing[--hints.count];
+    if (!is_before(qp.responder.expected_psn, missing)) continue;
+    send_hint(hca, qp, missing, burst);
+    return true;
+  }
+  settle(hca, qp.responder);
+  return false;
 }
 
 void finish_replay(RcResponder& responder) {
@@ -154,13 +163,8 @@ bool next_response(HcaState& hca, Qp& qp, TxBurst& burst) {
     }
   } else if (responder.nak_due || responder.ack_due) {
     send_acknowledge(hca, qp, burst);
-  } else {
-    bool is_sent = false;
-    while (responder.hints.count != 0 && !is_sent) is_sent = send_hint(hca, qp, burst);
-    if (!is_sent) {
-      settle(hca, responder);
-      return false;
-    }
+  } else if (responder.hints.count == 0 || !send_hints(hca, qp, burst)) {
+    return false;
   }
   settle(hca, responder);
   return true;

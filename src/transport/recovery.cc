@@ -120,13 +120,6 @@ void start_early_timer(HcaState& hca, Instant now, Qp& qp) {
 
 }  // namespace
 
-void on_answer_asked(Instant now, Qp& qp, Psn psn) {
-  RoundTrip& trip = qp.requester.round_trip;
-  // Behind a gap the answer would tell of the gap.
-  if (trip.is_measuring() || qp.requester.recovery.hole_count != 0) return;
-  start_probe(trip, now, psn);
-}
-
 void on_acknowledged(HcaState& hca, Instant now, Qp& qp) {
   RcRequester& requester = qp.requester;
   judge_guesses(now, requester);

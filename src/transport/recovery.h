@@ -27,8 +27,12 @@
 
 namespace uroce::transport {
 
-// A frame was sent whose packet `psn` asks for an answer.
-void on_answer_asked(Instant now, Qp& qp, Psn psn);
+// A frame was sent whose packet `psn` asks for an answer. Behind a gap that would tell of the gap.
+inline void on_answer_asked(Instant now, Qp& qp, Psn psn) {
+  RoundTrip& trip = qp.requester.round_trip;
+  if (trip.is_measuring() || qp.requester.recovery.hole_count != 0) return;
+  start_probe(trip, now, psn);
+}
 // Something was acknowledged; before anything else looks at it.
 void on_acknowledged(HcaState& hca, Instant now, Qp& qp);
 // The peer hints that `psn` is missing.

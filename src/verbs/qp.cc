@@ -121,18 +121,15 @@ Qp* create_qp(Pd& pd, ibv_qp& handle, ibv_qp_init_attr& attributes, Cq* send_cq,
   const Layout layout = layout_of(qp->limits, srq);
   qp->memory = engine::ZeroedMemory(layout.total());
   if (!qp->memory || !engine.quotas().qp.take()) return failed(ENOMEM);
-  const auto allocation = engine.allocate_qpn();
-  if (!allocation) {
+  const std::optional<Qpn> number = engine.allocate_qpn();
+  if (!number) {
     engine.quotas().qp.give_back();
     return failed(ENOMEM);
   }
   transport::QpInit init = init_of(*qp, layout);
-  init.number = allocation->number;
+  init.number = *number;
   {
     Engine::Section section(engine);
-    if (allocation->new_block != nullptr) {
-      section.hca().demux().add_block(qpn_block(init.number), *allocation->new_block);
-    }
     section.hca().create_qp(qp->core, init);
   }
   use_others(*qp, 1);

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Many threads on one device: objects come and go while others carry traffic; notifications are not
 // lost between a request and a poll.
+#include <array>
+#include <barrier>
 #include <thread>
+#include <vector>
 
 #include "node.h"
 
@@ -28,6 +31,39 @@ TEST(Threads, EightCreateUseAndDestroyAtOnce) {
   for (int i = 0; i < 8; ++i) threads.emplace_back(create_use_destroy, context, 10);
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(ibv_close_device(context), 0);
+}
+
+// The first of them brings a block of numbers, and the others have theirs out of it.
+TEST(Threads, TheFirstQueuePairsOfADeviceAreMadeAtOnce) {
+  constexpr int kThreads = 4;
+  for (int round = 0; round < 60; ++round) {
+    ibv_context* context = open_first_device();
+    ASSERT_NE(context, nullptr);
+    ibv_pd* pd = ibv_alloc_pd(context);
+    ibv_cq* cq = ibv_create_cq(context, 16, nullptr, nullptr, 0);
+    std::array<ibv_qp*, kThreads> qps{};
+    std::barrier start(kThreads);
+    std::vector<std::thread> threads;
+    for (ibv_qp*& qp : qps) {
+      threads.emplace_back([&start, &qp, pd, cq] {
+        ibv_qp_init_attr attributes{};
+        attributes.send_cq = attributes.recv_cq = cq;
+        attributes.qp_type = IBV_QPT_RC;
+        attributes.cap.max_send_wr = attributes.cap.max_recv_wr = 1;
+        attributes.cap.max_send_sge = attributes.cap.max_recv_sge = 1;
+        start.arrive_and_wait();
+        qp = ibv_create_qp(pd, &attributes);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    for (ibv_qp* qp : qps) {
+      ASSERT_NE(qp, nullptr);
+      EXPECT_EQ(ibv_destroy_qp(qp), 0);
+    }
+    EXPECT_EQ(ibv_destroy_cq(cq), 0);
+    EXPECT_EQ(ibv_dealloc_pd(pd), 0);
+    EXPECT_EQ(ibv_close_device(context), 0);
+  }
 }
 
 TEST(Threads, NoNotificationIsLost) {
