@@ -12,6 +12,7 @@ namespace {
 
 unsigned long long printed(std::uint64_t wr_id) { return wr_id; }
 
+// The oracle has its own: what it judges by must not be what is judged.
 WcOpcode opcode_of(SendOperation operation) {
   switch (operation) {
     case SendOperation::kSend:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Requests that arrived ahead of a gap, kept as they came until the gap is filled. Then they are
+// Requests that arrived ahead of a gap, kept as parsed until the gap is filled. Then they are
 // carried out in their order, as if they arrived now, so the rules of the responder need not know:
 // memory is never written out of order, and one missing packet costs one packet. A requester that
 // goes back to the gap and sends everything again (as the standard has it) sends duplicates.
