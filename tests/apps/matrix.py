@@ -30,10 +30,11 @@ def perftest_cases(names, wanted, is_all, mtus):
     """The rows for the place `wanted`; those of the subset are spread over all places."""
     factors = {**perftest.FACTORS, "-m": mtus}
     if is_all:
-        rows = product(factors)
+        rows = [row for row in product(factors) if not perftest.hangs_by_itself(row)]
         # What a program refuses it refuses in every place.
         return [row for row in rows if wanted == names[0] or not perftest.refusals(row)]
-    rows = all_pairs({"place": names, **factors}, lambda row: not perftest.refusals(row))
+    rows = all_pairs({"place": names, **factors}, lambda row: not perftest.refusals(row) and
+                     not perftest.hangs_by_itself(row))
     refused = [row for row in product({**factors, "-m": [""]}) if len(perftest.refusals(row)) == 1]
     few = [row for number, row in enumerate(refused)
            if number % (5 * len(names)) == names.index(wanted)]
