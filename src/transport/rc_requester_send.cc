@@ -4,21 +4,16 @@
 // as several where its answers must fit our receive window; an atomic as one packet.
 #include <algorithm>
 
-#include "memory/sge_cursor.h"
 #include "transport/complete.h"
+#include "transport/data_frame.h"
 #include "transport/rc.h"
 #include "transport/recovery.h"
 #include "transport/retry.h"
-#include "transport/segment.h"
 #include "transport/window.h"
 #include "wire/build.h"
 
 namespace uroce::transport {
 namespace {
-
-using memory::Access;
-using wire::Kind;
-using wire::Suffix;
 
 // PSNs in flight stay far below half of the ring, or "before" would lose its meaning.
 inline constexpr std::uint32_t kPsnWindow = 1U << 22;
@@ -132,79 +127,12 @@ bool wants_ack(const HcaState& hca, Qp& qp, const SendWqe& wqe, std::uint32_t pa
   return asks;
 }
 
-struct Gathered {
-  std::size_t pieces = 0;
-  bool is_fault = false;
-};
-
-inline Gathered gather(const HcaState& hca, const Qp& qp, const SendWqe& wqe, std::uint64_t offset,
-                       std::uint32_t bytes, TxBurst& burst) {
-  if (bytes == 0) return {};
-  const std::span<ConstBytes> out = burst.free_pieces();
-  if (wqe.is_inline()) {
-    out[0] = {wqe.inline_data() + offset, bytes};
-    return {.pieces = 1};
-  }
-  memory::SgeCursor cursor({wqe.sges(), wqe.sge_count});
-  cursor.seek(offset);
-  const auto taken = cursor.take(bytes, hca.regions, qp.pd, Access::kNone, out);
-  return {taken.pieces, taken.fault != memory::MemoryFault::kNone || taken.bytes != bytes};
-}
-
-// Some packets of a SEND or WRITE.
-struct Slice {
-  Psn psn;
-  std::uint64_t offset = 0;
-  std::uint32_t packets = 0;
-  std::uint32_t bytes = 0;
-  bool ends = false;
-};
-
-Slice make_slice(const Qp& qp, const SendWqe& wqe, Psn psn, std::uint32_t packets) {
-  const std::uint64_t offset = offset_of(wqe.first_psn, psn, qp.path_mtu);
-  const std::uint64_t left = wqe.length - offset;
-  const auto bytes = static_cast<std::uint32_t>(
-      std::min<std::uint64_t>(left, std::uint64_t{packets} * qp.path_mtu));
-  return {psn, offset, packets, bytes, bytes == left};
-}
-
-inline void build_data_headers(TxFrame& frame, Qp& qp, const SendWqe& wqe, const Slice& slice,
-                               bool ack_request) {
-  const bool begins = slice.offset == 0;
-  const bool is_write =
-      wqe.operation == SendOperation::kWrite || wqe.operation == SendOperation::kWriteWithImmediate;
-  const bool has_immediate = wqe.operation == SendOperation::kSendWithImmediate ||
-                             wqe.operation == SendOperation::kWriteWithImmediate;
-  const wire::Bth bth{
-      .opcode = wire::pick_opcode(wire::Service::kRc, is_write ? Kind::kWrite : Kind::kSend,
-                                  wire::make_place(begins, slice.ends),
-                                  has_immediate ? Suffix::kImmediate : Suffix::kNone),
-      .solicited = slice.ends && (wqe.flags & send_flag::kSolicited) != 0,
-      .pkey = qp.pkey,
-      .destination = qp.attributes.destination_qpn,
-      .ack_request = ack_request,
-      .psn = slice.psn};
-  const wire::Reth reth{wqe.remote_address, wqe.rkey, wqe.length};
-  const wire::Immediate immediate{to_big(wqe.immediate)};
-  if (is_write && begins) {
-    if (slice.ends && has_immediate) {
-      build(frame, bth, reth, immediate);
-    } else {
-      build(frame, bth, reth);
-    }
-  } else if (slice.ends && has_immediate) {
-    build(frame, bth, immediate);
-  } else {
-    build(frame, bth);
-  }
-}
-
 inline TxFrame& build_data(Qp& qp, const SendWqe& wqe, const Slice& slice, bool ack_request,
                            TxBurst& burst) {
   TxFrame& frame = burst.next();
   frame.payload_bytes = slice.bytes;
   frame.packet_count = static_cast<std::uint16_t>(slice.packets);
-  build_data_headers(frame, qp, wqe, slice, ack_request);
+  build_data_headers(frame, qp, wire::Service::kRc, wqe, slice, ack_request);
   return frame;
 }
 

@@ -2,11 +2,9 @@
 // Responder receives requests (IBTA 9.7.4.1 and the checks of 9.6): sequence, order, rights,
 // length, then the effect. A request takes effect once; a repeated one is answered again from what
 // was kept (C9-105 and following); one that is early is answered by one NAK a gap.
-#include <algorithm>
-#include <array>
-
 #include "memory/dma.h"
 #include "transport/complete.h"
+#include "transport/execute.h"
 #include "transport/rc.h"
 #include "transport/segment.h"
 #include "transport/stash.h"
@@ -17,180 +15,6 @@ namespace {
 using memory::Access;
 using wire::Kind;
 using wire::PacketView;
-
-inline constexpr std::size_t kPieces = 64;
-
-Fault check_order(const RcResponder& responder, const PacketView& view) {
-  return wire::follows(responder.in_message, responder.kind, *view.opcode) ? Fault::kNone
-                                                                           : Fault::kInvalidRequest;
-}
-
-Fault check_permission(const Qp& qp, const PacketView& view) {
-  Access needed = Access::kNone;
-  switch (view.opcode->kind) {
-    case Kind::kWrite:
-      needed = Access::kRemoteWrite;
-      break;
-    case Kind::kReadRequest:
-      needed = Access::kRemoteRead;
-      break;
-    case Kind::kCompareSwap:
-    case Kind::kFetchAdd:
-      needed = Access::kRemoteAtomic;
-      break;
-    case Kind::kReserved:
-    case Kind::kSend:
-    case Kind::kReadResponse:
-    case Kind::kAcknowledge:
-    case Kind::kAtomicAcknowledge:
-      break;
-  }
-  return has(qp.access, needed) ? Fault::kNone : Fault::kAccessFlags;
-}
-
-// IBTA 9.7.4.1.6: FIRST and MIDDLE carry the path MTU, LAST 1 to it, ONLY 0 to it; of a run, the
-// last packet does.
-Fault check_length(const Qp& qp, const PacketView& view) {
-  if (!view.opcode->payload) return view.packet_count == 1 ? Fault::kNone : Fault::kInvalidRequest;
-  const std::uint64_t full = std::uint64_t{view.packet_count} * qp.path_mtu;
-  const std::uint64_t bytes = view.payload.size();
-  bool is_right = bytes <= full && bytes + qp.path_mtu > full;  // the last packet holds something
-  if (!view.opcode->ends()) is_right = bytes == full;
-  if (view.opcode->place == wire::Place::kOnly && view.packet_count == 1) is_right = bytes <= full;
-  return is_right ? Fault::kNone : Fault::kInvalidRequest;
-}
-
-RecvWqe* next_receive(HcaState& hca, Qp& qp) {
-  if (qp.srq == nullptr) {
-    if (qp.receive_next == qp.receive_queue.posted()) return nullptr;
-    return &qp.receive_queue.at(qp.receive_next++);
-  }
-  Srq& srq = *qp.srq;
-  if (srq.next == srq.queue.posted()) return nullptr;
-  // Copied: other QPs go on with the ring while this message is in hand.
-  const RecvWqe& shared = srq.queue.at(srq.next++);
-  *qp.srq_copy = shared;
-  std::copy_n(shared.sges(), shared.sge_count, qp.srq_copy->sges());
-  check_srq_limit(hca, srq);
-  return qp.srq_copy;
-}
-
-Fault take_receive(HcaState& hca, Qp& qp) {
-  RcResponder& responder = qp.responder;
-  responder.receive = next_receive(hca, qp);
-  if (responder.receive == nullptr) return Fault::kNotReady;
-  responder.receive_cursor =
-      memory::SgeCursor({responder.receive->sges(), responder.receive->sge_count});
-  return Fault::kNone;
-}
-
-Fault place_received(HcaState& hca, Qp& qp, ConstBytes payload) {
-  RcResponder& responder = qp.responder;
-  if (responder.message_bytes + payload.size() > responder.receive->length) {
-    return Fault::kReceiveTooShort;
-  }
-  if (payload.empty()) return Fault::kNone;
-  std::array<Bytes, kPieces> pieces;  // NOLINT: filled by take
-  const auto taken = responder.receive_cursor.take(payload.size(), hca.regions, qp.pd,
-                                                   Access::kLocalWrite, std::span<Bytes>(pieces));
-  if (taken.fault != memory::MemoryFault::kNone || taken.bytes != payload.size()) {
-    return Fault::kReceiveMemory;
-  }
-  memory::scatter(payload, {pieces.data(), taken.pieces});
-  return Fault::kNone;
-}
-
-void finish_receive(HcaState& hca, Qp& qp, const PacketView& view, WcOpcode opcode) {
-  Received received{
-      .opcode = opcode, .byte_count = qp.responder.message_bytes, .solicited = view.bth.solicited};
-  if (view.opcode->immediate) {
-    received.flags = wc_flag::kWithImmediate;
-    received.immediate = to_big(view.immediate.value);
-  }
-  complete_receive(hca, qp, received);
-}
-
-// The request was carried out: what comes next, and what is owed.
-void advance(HcaState& hca, Qp& qp, const PacketView& view, std::uint32_t packets) {
-  RcResponder& responder = qp.responder;
-  responder.expected_psn += packets;
-  responder.kind = view.opcode->kind;
-  responder.in_message = !view.opcode->ends();
-  if (view.opcode->ends()) responder.msn = (responder.msn + 1) & 0xff'ffff;
-  if (!view.bth.ack_request) return;
-  responder.ack_due = true;
-  owe_response(hca, qp);
-}
-
-Fault execute_send(HcaState& hca, Qp& qp, const PacketView& view) {
-  RcResponder& responder = qp.responder;
-  if (view.opcode->begins()) {
-    if (Fault f = take_receive(hca, qp); f != Fault::kNone) return f;
-    responder.message_bytes = 0;
-  }
-  // Only a window can be invalidated from afar, and there are none yet.
-  if (view.opcode->ieth) return Fault::kInvalidRequest;
-  if (Fault f = place_received(hca, qp, view.payload); f != Fault::kNone) return f;
-  responder.message_bytes += static_cast<std::uint32_t>(view.payload.size());
-  advance(hca, qp, view, view.packet_count);
-  if (view.opcode->ends()) finish_receive(hca, qp, view, WcOpcode::kReceive);
-  return Fault::kNone;
-}
-
-// Where a WRITE goes; a length of 0 may go anywhere.
-Fault resolve_target(const HcaState& hca, const Qp& qp, std::uint64_t length, std::byte*& target) {
-  const RcResponder& responder = qp.responder;
-  const auto found = hca.regions.resolve(responder.write_rkey, responder.write_address, length,
-                                         Access::kRemoteWrite, qp.pd);
-  target = found.base;
-  return found.fault == memory::MemoryFault::kNone ? Fault::kNone : Fault::kRemoteKey;
-}
-
-// The target of a WRITE, checked as a whole before its first byte lands.
-Fault open_write(const HcaState& hca, Qp& qp, const PacketView& view, std::byte*& target) {
-  RcResponder& responder = qp.responder;
-  const wire::Reth& reth = view.reth;
-  if (reth.dma_bytes > kMessageBytesMax) return Fault::kInvalidRequest;
-  responder.write_address = reth.virtual_address;
-  responder.write_rkey = reth.rkey;
-  responder.write_left = reth.dma_bytes;
-  responder.message_bytes = 0;
-  return resolve_target(hca, qp, reth.dma_bytes, target);
-}
-
-void place_written(Qp& qp, ConstBytes payload, std::byte* target) {
-  RcResponder& responder = qp.responder;
-  const Bytes piece{target, payload.size()};
-  memory::scatter(payload, {&piece, 1});
-  responder.write_address += payload.size();
-  responder.write_left -= static_cast<std::uint32_t>(payload.size());
-  responder.message_bytes += static_cast<std::uint32_t>(payload.size());
-}
-
-Fault execute_write(HcaState& hca, Qp& qp, const PacketView& view) {
-  RcResponder& responder = qp.responder;
-  const bool begins = view.opcode->begins();
-  // Before the key: without a receive it is an RNR NAK, and with one that carries bad news.
-  if (view.opcode->immediate) {
-    if (Fault f = take_receive(hca, qp); f != Fault::kNone) return f;
-  }
-  std::byte* target = nullptr;
-  if (begins) {
-    if (Fault f = open_write(hca, qp, view, target); f != Fault::kNone) return f;
-  }
-  // The lengths of the packets add up to what the RETH said.
-  const bool fits = view.opcode->ends() ? view.payload.size() == responder.write_left
-                                        : view.payload.size() < responder.write_left;
-  if (!fits) return Fault::kInvalidRequest;
-  // Resolved again for every packet: the region may have been deregistered meanwhile.
-  if (!begins) {
-    if (Fault f = resolve_target(hca, qp, view.payload.size(), target); f != Fault::kNone) return f;
-  }
-  place_written(qp, view.payload, target);
-  advance(hca, qp, view, view.packet_count);
-  if (view.opcode->immediate) finish_receive(hca, qp, view, WcOpcode::kReceiveRdmaWithImmediate);
-  return Fault::kNone;
-}
 
 // Room to keep a READ or atomic for replay; null when the peer has more of them unanswered than
 // max_dest_rd_atomic allows.
@@ -231,7 +55,7 @@ Fault execute_read(HcaState& hca, Qp& qp, const PacketView& view) {
   entry->address = reth.virtual_address;
   entry->rkey = reth.rkey;
   entry->length = reth.dma_bytes;
-  advance(hca, qp, view, packets);
+  advance(qp.responder, view, packets);
   owe_kept(hca, qp);
   return Fault::kNone;
 }
@@ -252,7 +76,7 @@ Fault execute_atomic(HcaState& hca, Qp& qp, const PacketView& view) {
     return Fault::kInvalidRequest;
   }
   entry->value = *original;
-  advance(hca, qp, view, 1);
+  advance(qp.responder, view, 1);
   owe_kept(hca, qp);
   return Fault::kNone;
 }
@@ -340,6 +164,15 @@ void owe_nak(HcaState& hca, Qp& qp, Fault fault) {
   owe_response(hca, qp);
 }
 
+// It was carried out: what the peer is owed. A READ or atomic is answered already.
+void acknowledge(HcaState& hca, Qp& qp, const PacketView& view) {
+  RcResponder& responder = qp.responder;
+  if (view.opcode->ends()) responder.msn = (responder.msn + 1) & 0xff'ffff;
+  if (!view.bth.ack_request || !view.opcode->payload) return;
+  responder.ack_due = true;
+  owe_response(hca, qp);
+}
+
 // False: it was refused.
 bool on_expected(HcaState& hca, Qp& qp, const PacketView& view) {
   qp.responder.gap_reported = false;
@@ -347,9 +180,12 @@ bool on_expected(HcaState& hca, Qp& qp, const PacketView& view) {
   if (fault == Fault::kNone) fault = check_permission(qp, view);
   if (fault == Fault::kNone) fault = check_length(qp, view);
   if (fault == Fault::kNone) fault = execute(hca, qp, view);
-  if (fault == Fault::kNone) return true;
-  raise(hca, qp, fault);
-  return false;
+  if (fault != Fault::kNone) {
+    raise(hca, qp, fault);
+    return false;
+  }
+  acknowledge(hca, qp, view);
+  return true;
 }
 
 void report_gap(HcaState& hca, Qp& qp) {
