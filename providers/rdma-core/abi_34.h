@@ -139,7 +139,7 @@ struct verbs_context_ops {
   verbs_no_operation bind_mw;
   verbs_no_operation close_xrcd;
   void (*cq_event)(ibv_cq*);
-  verbs_no_operation create_ah;
+  ibv_ah* (*create_ah)(ibv_pd*, ibv_ah_attr*);
   verbs_no_operation create_counters;
   ibv_cq* (*create_cq)(ibv_context*, int, ibv_comp_channel*, int);
   verbs_no_operation create_cq_ex;
@@ -155,7 +155,7 @@ struct verbs_context_ops {
   int (*dealloc_pd)(ibv_pd*);
   verbs_no_operation dealloc_td;
   int (*dereg_mr)(verbs_mr*);
-  verbs_no_operation destroy_ah;
+  int (*destroy_ah)(ibv_ah*);
   verbs_no_operation destroy_counters;
   int (*destroy_cq)(ibv_cq*);
   verbs_no_operation destroy_flow;

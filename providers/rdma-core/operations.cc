@@ -78,6 +78,17 @@ int dereg_mr(verbs_mr* mr) {
   return 0;
 }
 
+// --- Address handles -----------------------------------------------------------------------------
+
+ibv_ah* create_ah(ibv_pd* pd, ibv_ah_attr* attributes) {
+  return verbs::create_ah(*object_of(pd), *attributes);
+}
+
+int destroy_ah(ibv_ah* ah) {
+  verbs::destroy_ah(&verbs::ah_of(*ah));
+  return 0;
+}
+
 // --- Completion queues ---------------------------------------------------------------------------
 
 // libibverbs fills in the public part and makes its mutex when we return.
@@ -206,11 +217,13 @@ verbs_context_ops make_ops() {
   verbs_context_ops ops{};
   ops.alloc_pd = alloc_pd;
   ops.cq_event = cq_event;
+  ops.create_ah = create_ah;
   ops.create_cq = create_cq;
   ops.create_qp = create_qp;
   ops.create_srq = create_srq;
   ops.dealloc_pd = dealloc_pd;
   ops.dereg_mr = dereg_mr;
+  ops.destroy_ah = destroy_ah;
   ops.destroy_cq = destroy_cq;
   ops.destroy_qp = destroy_qp;
   ops.destroy_srq = destroy_srq;

@@ -215,6 +215,7 @@ void Engine::send(Instant now, bool retry_refused) {
     datapath->on_turn(now);
   }
   publish(now);
+  more_to_send_ |= hca_.has_frames_due();
   mind_the_worker(next_look(now));
 }
 

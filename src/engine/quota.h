@@ -31,9 +31,10 @@ inline constexpr std::uint32_t kCqMax = 65'536;
 inline constexpr std::uint32_t kSrqMax = 16'384;
 inline constexpr std::uint32_t kMrMax = 262'144;
 inline constexpr std::uint32_t kPdMax = 32'768;
+inline constexpr std::uint32_t kAhMax = 65'536;
 
 struct Quotas {
-  Quota qp{kQpMax}, cq{kCqMax}, srq{kSrqMax}, mr{kMrMax}, pd{kPdMax};
+  Quota qp{kQpMax}, cq{kCqMax}, srq{kSrqMax}, mr{kMrMax}, pd{kPdMax}, ah{kAhMax};
 };
 
 }  // namespace uroce::engine

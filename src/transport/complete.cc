@@ -24,6 +24,14 @@ WcOpcode opcode_of(SendOperation operation) {
   return WcOpcode::kSend;
 }
 
+// An address handle's path is not needed any more by this request.
+void release_target(const Qp& qp, const SendWqe& wqe) {
+  if (qp.service != Service::kUd) return;
+  if (AddressPath* path = wqe.target().path; path != nullptr) {
+    path->users.fetch_sub(1, std::memory_order_release);
+  }
+}
+
 // Where to write a completion of `qp`; null: its CQ has no room for it.
 Cqe* stage(HcaState& hca, CompletionQueue& cq, Qp& qp, WcStatus status, bool solicited) {
   const bool was_in_error = cq.has_overrun();
@@ -43,6 +51,7 @@ Cqe* stage(HcaState& hca, CompletionQueue& cq, Qp& qp, WcStatus status, bool sol
 void complete_send(HcaState& hca, Qp& qp, WcStatus status, std::uint32_t byte_count) {
   RcRequester& requester = qp.requester;
   const SendWqe& wqe = qp.send_queue.at(requester.oldest_index);
+  release_target(qp, wqe);
   ++requester.oldest_index;
   ++requester.unreleased;
   if (!qp.signal_all && !wqe.is_signaled() && status == WcStatus::kSuccess) return;
@@ -74,7 +83,7 @@ void complete_receive(HcaState& hca, Qp& qp, const Received& received) {
   entry->byte_count = received.byte_count;
   entry->immediate = received.immediate;
   entry->qpn = qp.number;
-  entry->source_qpn = qp.attributes.destination_qpn;
+  entry->source_qpn = qp.service == Service::kUd ? received.source : qp.attributes.destination_qpn;
   entry->vendor_error = 0;
   entry->status = received.status;
   entry->opcode = received.opcode;
@@ -102,12 +111,32 @@ void enter_error(HcaState& hca, Qp& qp) {
   flush(hca, qp);
 }
 
-void flush(HcaState& hca, Qp& qp) {
+void enter_send_error(HcaState& hca, Qp& qp) {
+  if (qp.state.load(std::memory_order_relaxed) == QpState::kErr) return;
+  // Before what was posted is looked at; see WorkQueue::post_before_look.
+  qp.state.store(QpState::kSqe, std::memory_order_seq_cst);
+  flush_send_queue(hca, qp);
+}
+
+void flush_send_queue(HcaState& hca, Qp& qp) {
   RcRequester& requester = qp.requester;
   while (requester.oldest_index != qp.send_queue.posted()) {
     complete_send(hca, qp, WcStatus::kFlushed, 0);
   }
   requester.send_index = requester.assigned_index = requester.oldest_index;
+}
+
+void abandon_send_queue(Qp& qp) {
+  if (qp.service == Service::kUd) {
+    for (std::uint32_t i = qp.requester.oldest_index; i != qp.send_queue.posted(); ++i) {
+      release_target(qp, qp.send_queue.at(i));
+    }
+  }
+  qp.send_queue.reset();
+}
+
+void flush(HcaState& hca, Qp& qp) {
+  flush_send_queue(hca, qp);
   const Received flushed{.status = WcStatus::kFlushed};
   if (qp.responder.receive != nullptr) complete_receive(hca, qp, flushed);
   if (qp.srq != nullptr) {
@@ -124,7 +153,11 @@ void flush(HcaState& hca, Qp& qp) {
 
 void fail_oldest(HcaState& hca, Qp& qp, WcStatus status) {
   complete_send(hca, qp, status, 0);
-  enter_error(hca, qp);
+  if (qp.service == Service::kRc) {
+    enter_error(hca, qp);
+  } else {
+    enter_send_error(hca, qp);
+  }
 }
 
 }  // namespace uroce::transport

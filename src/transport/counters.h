@@ -17,8 +17,12 @@ struct Counters {
   std::uint64_t rx_wrong_state = 0;    // the QP takes no packets in its state
   std::uint64_t rx_bad_pkey = 0;
   std::uint64_t rx_wrong_address = 0;  // not from the QP's peer, or not to its own GID
+  std::uint64_t rx_bad_qkey = 0;
   // Packets that reached one and changed nothing.
   std::uint64_t rx_stale_response = 0;
+
+  std::uint64_t unreliable_dropped = 0;   // UC messages and datagrams that could not be taken
+  std::uint64_t datagrams_to_nobody = 0;  // sent where no path leads
 
   std::uint64_t rx_requests = 0, rx_responses = 0;
   std::uint64_t duplicate_requests = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "transport/hca.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "transport/complete.h"
@@ -9,6 +10,7 @@
 #include "transport/rc.h"
 #include "transport/recovery.h"
 #include "transport/retry.h"
+#include "transport/unreliable.h"
 #include "transport/window.h"
 #include "wire/parse.h"
 
@@ -37,11 +39,17 @@ bool pkeys_match(PKey a, PKey b) {
          ((a.value | b.value) & kFullMember) != 0;
 }
 
-// Null where the link itself vouches for the peer.
-bool addresses_match(const Qp& qp, const RxPacket& packet) {
+// Of a connected QP. Null where the link itself vouches for the peer.
+bool comes_from_peer(const Qp& qp, LinkId link, const RxPacket& packet) {
+  if (qp.link != link) return false;
   const Path& path = qp.attributes.path;
   return (packet.source == nullptr || *packet.source == path.destination) &&
          (packet.destination == nullptr || *packet.destination == path.source);
+}
+
+// What is placed before a datagram must be known.
+bool has_addresses(const RxPacket& packet) {
+  return packet.source != nullptr && packet.destination != nullptr;
 }
 
 bool takes_requests(QpState state) {
@@ -57,7 +65,8 @@ bool is_for(HcaState& hca, const Qp& qp, LinkId link, const wire::PacketView& vi
     ++hca.counters.rx_wrong_state;
   } else if (!pkeys_match(view.bth.pkey, qp.pkey)) {
     ++hca.counters.rx_bad_pkey;
-  } else if (qp.link != link || !addresses_match(qp, *view.packet)) {
+  } else if (!(qp.service == Service::kUd ? has_addresses(*view.packet)
+                                          : comes_from_peer(qp, link, *view.packet))) {
     ++hca.counters.rx_wrong_address;
   } else {
     return true;
@@ -75,7 +84,14 @@ void dispatch(HcaState& hca, Instant now, Qp& qp, const wire::PacketView& view) 
     raise_event(hca, qp, EventType::kCommunicationEstablished);
   }
   qp.responder.last_request_at = now;
-  on_request(hca, qp, view);
+  switch (qp.service) {
+    case Service::kRc:
+      return on_request(hca, qp, view);
+    case Service::kUc:
+      return on_uc_request(hca, qp, view);
+    case Service::kUd:
+      return on_datagram(hca, qp, view);
+  }
 }
 
 // `view` is room for what is parsed.
@@ -93,11 +109,23 @@ void on_packet(HcaState& hca, Instant now, LinkId link, const RxPacket& packet,
   if (is_for(hca, *qp, link, view)) dispatch(hca, now, *qp, view);
 }
 
+bool next_frame(HcaState& hca, Instant now, Qp& qp, TxBurst& burst) {
+  switch (qp.service) {
+    case Service::kRc:
+      return next_response(hca, qp, burst) || next_request(hca, now, qp, burst);
+    case Service::kUc:
+      return next_uc_request(hca, qp, burst);
+    case Service::kUd:
+      return next_datagram(hca, qp, burst);
+  }
+  return false;
+}
+
 // What the QP has to send, up to its share; true: it may have more.
 bool serve(HcaState& hca, Instant now, Qp& qp, TxBurst& burst) {
   for (int i = 0; i < kFramesPerTurn; ++i) {
     if (burst.is_full()) return true;
-    if (!next_response(hca, qp, burst) && !next_request(hca, now, qp, burst)) return false;
+    if (!next_frame(hca, now, qp, burst)) return false;
   }
   return true;
 }
@@ -106,7 +134,9 @@ void unsend(HcaState& hca, TxFrame& frame) {
   ++hca.counters.frames_refused;
   Qp& qp = *static_cast<Qp*>(frame.owner);
   const FrameTag tag = FrameTag::of(frame.cookie);
-  if (tag.kind == FrameTag::Kind::kRequest) {
+  if (qp.service != Service::kRc) {
+    unsend_unreliable(qp, tag);
+  } else if (tag.kind == FrameTag::Kind::kRequest) {
     unsend_request(hca, qp, tag);
   } else if (tag.kind == FrameTag::Kind::kResend) {
     unsend_missing(hca, qp, tag.psn);
@@ -134,6 +164,7 @@ void Hca::create_qp(Qp& qp, const QpInit& init) {
   qp.number = init.number;
   qp.pd = init.pd;
   qp.service = init.service;
+  if (qp.service == Service::kUd) qp.path_mtu = init.datagram_bytes;
   qp.signal_all = init.signal_all;
   qp.send_cq = init.send_cq;
   qp.receive_cq = init.receive_cq;
@@ -189,13 +220,7 @@ void Hca::on_timer(Instant now) {
   while (Qp* qp = state_.early_deadlines.pop_due(now)) on_early_deadline(state_, now, *qp);
 }
 
-void Hca::on_doorbell(Instant, Qp& qp) {
-  if (qp.state.load(std::memory_order_relaxed) == QpState::kErr) {
-    flush(state_, qp);
-  } else {
-    make_ready(state_, qp);
-  }
-}
+void Hca::on_doorbell(Instant, Qp& qp) { on_posted(state_, qp); }
 
 void Hca::on_refused(Instant, std::span<TxFrame> frames) {
   // Backwards, so that each QP ends at the first of its frames that was refused.
@@ -209,6 +234,7 @@ void Hca::retry_refused(LinkId link) {
 }
 
 bool Hca::poll_transmit(Instant now, LinkId link, TxBurst& burst) {
+  settle(state_);
   auto& ready = state_.links[link].ready;
   while (!burst.is_full()) {
     Qp* qp = ready.pop_front();
@@ -218,12 +244,16 @@ bool Hca::poll_transmit(Instant now, LinkId link, TxBurst& burst) {
   return !burst.empty();
 }
 
+bool Hca::has_frames_due() const {
+  return std::ranges::any_of(state_.links, [](const auto& link) { return !link.ready.empty(); });
+}
+
 bool Hca::is_quiet() const {
   for (const LinkState& link : state_.links) {
     if (!link.ready.empty() || !link.refused.empty()) return false;
   }
-  return state_.dirty.empty() && state_.notify.empty() && state_.qp_events.empty() &&
-         state_.cq_events.empty() && state_.srq_events.empty();
+  return state_.unsettled.empty() && state_.dirty.empty() && state_.notify.empty() &&
+         state_.qp_events.empty() && state_.cq_events.empty() && state_.srq_events.empty();
 }
 
 bool Hca::is_unused() const {
@@ -237,6 +267,7 @@ bool Hca::is_unused() const {
 bool Hca::has_responses_due() const { return state_.responses_due != 0; }
 
 void Hca::publish_completions() {
+  settle(state_);
   while (CompletionQueue* cq = state_.dirty.pop_front()) {
     if (cq->publish()) state_.notify.push_back(*cq);
   }

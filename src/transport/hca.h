@@ -75,6 +75,8 @@ class Hca {
   // --- Outputs ---------------------------------------------------------------------------------
   // Fills the (cleared) burst; false when there is nothing to send.
   [[nodiscard]] bool poll_transmit(Instant now, LinkId link, TxBurst& burst);
+  // A QP waits for poll_transmit.
+  [[nodiscard]] bool has_frames_due() const;
   // No output is due but what a timer may bring.
   [[nodiscard]] bool is_quiet() const;
   // No timer expires before this ...

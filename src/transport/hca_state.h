@@ -57,7 +57,8 @@ struct HcaState {
   Stash stash;
   Counters counters;
   const StallOracle* oracle = nullptr;
-  std::uint32_t responses_due = 0;  // QPs that owe a response
+  std::uint32_t responses_due = 0;          // QPs that owe a response
+  List<Qp, &Qp::unsettled_hook> unsettled;  // unreliable.h
   List<CompletionQueue, &CompletionQueue::dirty_hook> dirty;
   List<CompletionQueue, &CompletionQueue::notify_hook> notify;
   List<CompletionQueue, &CompletionQueue::event_hook> cq_events;

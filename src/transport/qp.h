@@ -51,6 +51,7 @@ struct QpInit {
   Srq* srq = nullptr;  // or null: its own receive queue
   bool signal_all = false;
   std::uint32_t max_inline = 0;
+  std::uint16_t datagram_bytes = 0;  // UD: the most that one carries
   std::span<std::byte> send_memory;
   std::uint32_t send_capacity = 0, send_stride = 0;
   std::span<std::byte> receive_memory;
@@ -90,7 +91,8 @@ struct Qp {
   ListHook ready_hook;  // has, or may have, something to send
   ListHook event_hook;
   std::uint32_t pending_events = 0;
-  ListHook stash_hook;  // has packets in the stash
+  ListHook stash_hook;      // has packets in the stash
+  ListHook unsettled_hook;  // unreliable, with frames in the burst at hand
 
   QpAttributes attributes;
   bool sqd_notify_due = false;

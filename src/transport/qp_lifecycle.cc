@@ -4,6 +4,7 @@
 #include "transport/complete.h"
 #include "transport/rc.h"
 #include "transport/retry.h"
+#include "transport/unreliable.h"
 
 namespace uroce::transport {
 namespace {
@@ -110,7 +111,27 @@ void enter_state(HcaState& hca, Instant now, Qp& qp, QpState to, std::uint32_t m
   if (to == QpState::kSqd && from == QpState::kRts) drain(hca, qp);
   if (to == QpState::kRts) {
     restart_timer(hca, now, qp);
+    on_posted(hca, qp);
+  }
+}
+
+void on_posted(HcaState& hca, Qp& qp) {
+  switch (qp.state.load(std::memory_order_relaxed)) {
+    case QpState::kErr:
+      return flush(hca, qp);
+    case QpState::kSqe:
+      return flush_send_queue(hca, qp);
+    case QpState::kReset:
+    case QpState::kInit:
+    case QpState::kRtr:
+    case QpState::kRts:
+    case QpState::kSqd:
+      break;
+  }
+  if (qp.service == Service::kRc) {
     make_ready(hca, qp);
+  } else {
+    make_unreliable_ready(hca, qp);
   }
 }
 
@@ -120,8 +141,10 @@ void reset(HcaState& hca, Qp& qp) {
   forget_responses(hca, qp);
   hca.stash.forget(qp);
   qp.ready_hook.unlink();
+  qp.unsettled_hook.unlink();
   qp.event_hook.unlink();
   qp.pending_events = 0;
+  abandon_send_queue(qp);
   qp.requester = RcRequester{};
   // The shared receive request in hand will never complete.
   if (qp.srq != nullptr && qp.responder.receive != nullptr) {
@@ -132,7 +155,6 @@ void reset(HcaState& hca, Qp& qp) {
   qp.responder = fresh;
   qp.receive_next = 0;
   qp.sqd_notify_due = qp.communication_established = qp.last_wqe_reported = false;
-  qp.send_queue.reset();
   qp.receive_queue.reset();
   qp.peer = nullptr;
 }

@@ -13,4 +13,8 @@ void enter_state(HcaState& hca, Instant now, Qp& qp, QpState to, std::uint32_t m
 void reset(HcaState& hca, Qp& qp);
 [[nodiscard]] bool is_send_drained(const Qp& qp);
 
+// Something was posted to the send queue, or may be sent from now on; in ERR also to the receive
+// queue.
+void on_posted(HcaState& hca, Qp& qp);
+
 }  // namespace uroce::transport

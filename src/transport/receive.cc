@@ -33,7 +33,8 @@ RecvWqe* next_receive(HcaState& hca, Qp& qp) {
 
 Fault take_receive(HcaState& hca, Qp& qp) {
   RcResponder& responder = qp.responder;
-  responder.receive = next_receive(hca, qp);
+  // A message that was dropped has left its own.
+  if (responder.receive == nullptr) responder.receive = next_receive(hca, qp);
   if (responder.receive == nullptr) return Fault::kNotReady;
   responder.receive_cursor =
       memory::SgeCursor({responder.receive->sges(), responder.receive->sge_count});
@@ -62,6 +63,10 @@ void finish_receive(HcaState& hca, Qp& qp, const wire::PacketView& view, WcOpcod
   if (view.opcode->immediate) {
     received.flags = wc_flag::kWithImmediate;
     received.immediate = to_big(view.immediate.value);
+  }
+  if (view.opcode->deth) {
+    received.flags |= wc_flag::kGrh;
+    received.source = view.deth.source;
   }
   complete_receive(hca, qp, received);
 }

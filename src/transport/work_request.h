@@ -9,6 +9,7 @@
 #include "base/ids.h"
 #include "base/psn.h"
 #include "memory/sge.h"
+#include "transport/address_path.h"
 
 namespace uroce::transport {
 
@@ -82,6 +83,17 @@ struct SendWqe {
   Psn first_psn;
   Psn last_psn;
   WcStatus status = WcStatus::kSuccess;  // a local fault waits here for its turn to complete
+
+  // Of a datagram, in place of an atomic's operands.
+  void set_target(const DatagramTarget& target) {
+    compare_add = reinterpret_cast<std::uintptr_t>(target.path);
+    swap = std::uint64_t{target.qkey.value} << 32 | target.qpn.value;
+  }
+  [[nodiscard]] DatagramTarget target() const {
+    return {reinterpret_cast<AddressPath*>(static_cast<std::uintptr_t>(compare_add)),
+            {static_cast<std::uint32_t>(swap)},
+            {static_cast<std::uint32_t>(swap >> 32)}};
+  }
 
   [[nodiscard]] bool is_signaled() const { return (flags & send_flag::kSignaled) != 0; }
   [[nodiscard]] bool is_inline() const { return (flags & send_flag::kInline) != 0; }

@@ -4,6 +4,7 @@
 // thread may call any function; what it waits for is said at its declaration.
 #pragma once
 
+#include "verbs/ah.h"
 #include "verbs/context.h"
 #include "verbs/cq.h"
 #include "verbs/device.h"

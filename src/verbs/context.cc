@@ -46,6 +46,7 @@ Context* Context::make(engine::Engine& engine) {
 }
 
 Context::~Context() {
+  unused_paths_.sweep(engine_);
   if (engine_.is_abandoned()) return;
   engine_.remove_listener(*this);
   engine::release_engine(engine_);

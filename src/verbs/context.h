@@ -13,6 +13,7 @@
 #include "engine/engine.h"
 #include "transport/events.h"
 #include "verbs/event_pipe.h"
+#include "verbs/unused_paths.h"
 
 namespace uroce::verbs {
 
@@ -49,6 +50,8 @@ class Context final : public engine::PortListener {
   // How many events for `element` nobody has read; nobody will.
   [[nodiscard]] std::uint32_t take_back_events(const void* element);
 
+  [[nodiscard]] UnusedPaths& unused_paths() { return unused_paths_; }
+
   void on_port_event(engine::PortEvent event) override;
 
  private:
@@ -60,6 +63,7 @@ class Context final : public engine::PortListener {
   EventPipe async_;
   std::mutex channels_mutex_;
   std::unique_ptr<CompletionChannel> channels_;
+  UnusedPaths unused_paths_;
 };
 
 // Waits until the application has acknowledged what it was given: `completed` is the public

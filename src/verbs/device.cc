@@ -41,12 +41,14 @@ void fill(ibv_device_attr& a, std::uint64_t node_guid) {
   a.max_qp = number(engine::kQpMax);
   a.max_qp_wr = number(kWorkRequestsMax);
   a.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT |
-                       IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN;
+                       IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN |
+                       IBV_DEVICE_UD_AV_PORT_ENFORCE | IBV_DEVICE_BAD_QKEY_CNTR;
   a.max_sge = a.max_sge_rd = number(kSgesMax);
   a.max_cq = number(engine::kCqMax);
   a.max_cqe = number(kCqesMax);
   a.max_mr = number(engine::kMrMax);
   a.max_pd = number(engine::kPdMax);
+  a.max_ah = number(engine::kAhMax);
   a.max_qp_rd_atom = a.max_qp_init_rd_atom = number(kReadAtomicMax);
   a.max_res_rd_atom = number(kReadAtomicMax * engine::kQpMax);
   // Remote atomics are the processor's own, so they are atomic for everybody on this host.

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "verbs/ah.h"
 #include "verbs/limits.h"
 #include "verbs/qp.h"
 #include "verbs/receive_ring.h"
@@ -17,14 +18,14 @@ using transport::SendOperation;
 using transport::SendWqe;
 namespace flag = transport::send_flag;
 
-enum class Shape : std::uint8_t { kUnsupported, kSend, kWrite, kRead, kAtomic };
+enum class Shape : std::uint8_t { kUnsupported, kSend, kWrite, kRead, kAtomic, kDatagram };
 struct OpcodeRow {
   Shape shape = Shape::kUnsupported;
   SendOperation operation = SendOperation::kSend;
 };
 
 constexpr std::size_t kOpcodes = 16;
-constexpr std::array<OpcodeRow, kOpcodes> make_rows() {
+constexpr std::array<OpcodeRow, kOpcodes> make_rc_rows() {
   std::array<OpcodeRow, kOpcodes> rows{};
   rows[IBV_WR_SEND] = {Shape::kSend, SendOperation::kSend};
   rows[IBV_WR_SEND_WITH_IMM] = {Shape::kSend, SendOperation::kSendWithImmediate};
@@ -35,7 +36,34 @@ constexpr std::array<OpcodeRow, kOpcodes> make_rows() {
   rows[IBV_WR_ATOMIC_FETCH_AND_ADD] = {Shape::kAtomic, SendOperation::kFetchAdd};
   return rows;
 }
-constexpr auto kRows = make_rows();
+constexpr std::array<OpcodeRow, kOpcodes> make_uc_rows() {
+  auto rows = make_rc_rows();
+  for (OpcodeRow& row : rows) {
+    if (row.shape == Shape::kRead || row.shape == Shape::kAtomic) row = {};
+  }
+  return rows;
+}
+constexpr std::array<OpcodeRow, kOpcodes> make_ud_rows() {
+  std::array<OpcodeRow, kOpcodes> rows{};
+  rows[IBV_WR_SEND] = {Shape::kDatagram, SendOperation::kSend};
+  rows[IBV_WR_SEND_WITH_IMM] = {Shape::kDatagram, SendOperation::kSendWithImmediate};
+  return rows;
+}
+constexpr auto kRcRows = make_rc_rows();
+constexpr auto kUcRows = make_uc_rows();
+constexpr auto kUdRows = make_ud_rows();
+
+constexpr const std::array<OpcodeRow, kOpcodes>& rows_of(transport::Service service) {
+  switch (service) {
+    case transport::Service::kRc:
+      return kRcRows;
+    case transport::Service::kUc:
+      return kUcRows;
+    case transport::Service::kUd:
+      return kUdRows;
+  }
+  return kRcRows;
+}
 
 // IBV_SEND_* and ours differ in their order.
 constexpr std::array<std::uint8_t, 16> make_flags() {
@@ -64,6 +92,7 @@ int check(const ibv_send_wr& request, const ibv_qp_cap& limits, Shape shape, std
   if (bytes > kMessageBytesMax) return EINVAL;
   if (is_inline && (shape == Shape::kRead || shape == Shape::kAtomic)) return EINVAL;
   if (is_inline && bytes > limits.max_inline_data) return EINVAL;
+  if (shape == Shape::kDatagram && request.wr.ud.ah == nullptr) return EINVAL;
   if (shape == Shape::kAtomic && bytes < sizeof(std::uint64_t)) return EINVAL;
   return 0;
 }
@@ -76,6 +105,14 @@ void copy_inline(const ibv_send_wr& request, std::byte* to) {
   }
 }
 
+// Its path is in use until the request is finished.
+transport::DatagramTarget target_of(const ibv_send_wr& request) {
+  const Qpn qpn{request.wr.ud.remote_qpn & 0xff'ffff};
+  transport::AddressPath* path = path_to(ah_of(*request.wr.ud.ah), qpn);
+  if (path != nullptr) path->users.fetch_add(1, std::memory_order_relaxed);
+  return {path, qpn, {request.wr.ud.remote_qkey}};
+}
+
 void write_remote_part(const ibv_send_wr& request, Shape shape, SendWqe& wqe) {
   if (shape == Shape::kAtomic) {
     wqe.remote_address = request.wr.atomic.remote_addr;
@@ -83,6 +120,8 @@ void write_remote_part(const ibv_send_wr& request, Shape shape, SendWqe& wqe) {
     wqe.compare_add = request.wr.atomic.compare_add;
     wqe.swap = request.wr.atomic.swap;
     wqe.length = sizeof(std::uint64_t);
+  } else if (shape == Shape::kDatagram) {
+    wqe.set_target(target_of(request));
   } else if (shape != Shape::kSend) {
     wqe.remote_address = request.wr.rdma.remote_addr;
     wqe.rkey = {request.wr.rdma.rkey};
@@ -114,10 +153,11 @@ void write_wqe(const ibv_send_wr& request, OpcodeRow row, std::uint64_t bytes, S
 int post_list(Qp& qp, ibv_send_wr*& request, std::uint32_t& posted) {
   transport::SendQueue& queue = qp.core.send_queue;
   const std::uint32_t free = queue.free_slots();
+  const auto& rows = rows_of(qp.service);
   for (; request != nullptr; request = request->next) {
     // The application may have written any number there.
     const auto opcode = static_cast<std::uint32_t>(request->opcode);
-    const OpcodeRow row = opcode < kOpcodes ? kRows[opcode] : OpcodeRow{};
+    const OpcodeRow row = opcode < kOpcodes ? rows[opcode] : OpcodeRow{};
     std::uint64_t bytes = 0;
     if (const int e = check(*request, qp.limits, row.shape, bytes); e != 0) return e;
     if (posted == free) return ENOMEM;

@@ -5,7 +5,9 @@
 #include <cerrno>
 #include <memory>
 #include <new>
+#include <optional>
 
+#include "host/port_attributes.h"
 #include "verbs/limits.h"
 #include "verbs/modify_qp.h"
 #include "verbs/receive_ring.h"
@@ -21,9 +23,22 @@ Qp* failed(int error) {
   return nullptr;
 }
 
+std::optional<transport::Service> service_of(ibv_qp_type type) {
+  switch (static_cast<std::uint32_t>(type)) {  // a program in C may say any number
+    case IBV_QPT_RC:
+      return transport::Service::kRc;
+    case IBV_QPT_UC:
+      return transport::Service::kUc;
+    case IBV_QPT_UD:
+      return transport::Service::kUd;
+    default:
+      return std::nullopt;
+  }
+}
+
 int check(const Pd& pd, const ibv_qp_init_attr& a, const Cq* send_cq, const Cq* receive_cq,
           const Srq* srq) {
-  if (a.qp_type != IBV_QPT_RC) return EOPNOTSUPP;
+  if (!service_of(a.qp_type)) return EOPNOTSUPP;
   if (send_cq == nullptr || receive_cq == nullptr) return EINVAL;
   if (&send_cq->context != &pd.context || &receive_cq->context != &pd.context) return EINVAL;
   // The core checks a receive's memory against the QP's domain, which must be the poster's too.
@@ -71,12 +86,13 @@ transport::QpInit init_of(Qp& qp, const Layout& l) {
   return {
       .number = {},
       .pd = qp.pd.id,
-      .service = transport::Service::kRc,
+      .service = qp.service,
       .send_cq = &qp.send_cq->queue,
       .receive_cq = &qp.receive_cq->queue,
       .srq = qp.srq == nullptr ? nullptr : &qp.srq->core,
       .signal_all = qp.signals_all,
       .max_inline = qp.limits.max_inline_data,
+      .datagram_bytes = host::port_path_mtu(qp.context.engine().port().facts().mtu_bytes),
       .send_memory = memory.first(l.send_bytes),
       .send_capacity = qp.limits.max_send_wr,
       .send_stride = l.send_stride,
@@ -113,6 +129,7 @@ Qp* create_qp(Pd& pd, ibv_qp& handle, ibv_qp_init_attr& attributes, Cq* send_cq,
   std::unique_ptr<Qp> qp(new (std::nothrow) Qp(pd, handle));
   if (qp == nullptr) return failed(ENOMEM);
   qp->limits = given_caps(attributes.cap, srq);
+  qp->service = *service_of(attributes.qp_type);
   qp->signals_all = attributes.sq_sig_all != 0;
   qp->send_cq = send_cq;
   qp->receive_cq = receive_cq;
@@ -177,7 +194,7 @@ void query_qp(Qp& qp, ibv_qp_attr& attributes, ibv_qp_init_attr& initial) {
              .recv_cq = &qp.receive_cq->handle,
              .srq = qp.srq == nullptr ? nullptr : &qp.srq->handle,
              .cap = qp.limits,
-             .qp_type = IBV_QPT_RC,
+             .qp_type = static_cast<ibv_qp_type>(qp.service),
              .sq_sig_all = qp.signals_all ? 1 : 0};
 }
 

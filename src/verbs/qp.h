@@ -27,6 +27,7 @@ struct Qp {
   engine::SpinLock send_lock;
   engine::SpinLock receive_lock;
   ibv_qp_cap limits{};
+  transport::Service service = transport::Service::kRc;
   bool signals_all = false;
   engine::Doorbell doorbell;
   transport::Qp core;

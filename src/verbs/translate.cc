@@ -95,25 +95,6 @@ Gid to_gid(const union ibv_gid& raw) {
   return gid;
 }
 
-int to_path(const engine::Port& port, Qpn local, Qpn remote, const ibv_ah_attr& from, Path& to) {
-  const ibv_global_route& route = from.grh;
-  const auto source = port.gid(route.sgid_index);
-  // RoCE has no LIDs: without GRH there is no address.
-  if (from.is_global == 0 || from.port_num != 1 || !source || from.sl > kServiceLevelMax) {
-    return EINVAL;
-  }
-  const Gid destination = to_gid(route.dgid);
-  if (destination.is_zero() || destination.is_ipv4() != source->is_ipv4()) return EINVAL;
-  to = {.source = *source,
-        .destination = destination,
-        .flow_label = route.flow_label & 0xf'ffff,
-        .udp_source_port = udp_source_port(route.flow_label & 0xf'ffff, local, remote),
-        .traffic_class = route.traffic_class,
-        .hop_limit = route.hop_limit > 1 ? route.hop_limit : kUsualHopLimit,
-        .own_qpn = local};
-  return 0;
-}
-
 // IBV_ACCESS_ON_DEMAND, ZERO_BASED and their like mean nothing on a queue pair, and other devices
 // take them; a flag without a name may mean anything.
 constexpr unsigned kKnownAccess =
@@ -146,6 +127,25 @@ int check_attributes(const ibv_qp_attr& from, std::uint32_t mask) {
 }
 
 }  // namespace
+
+int to_path(const engine::Port& port, Qpn local, Qpn remote, const ibv_ah_attr& from, Path& to) {
+  const ibv_global_route& route = from.grh;
+  const auto source = port.gid(route.sgid_index);
+  // RoCE has no LIDs: without GRH there is no address.
+  if (from.is_global == 0 || from.port_num != 1 || !source || from.sl > kServiceLevelMax) {
+    return EINVAL;
+  }
+  const Gid destination = to_gid(route.dgid);
+  if (destination.is_zero() || destination.is_ipv4() != source->is_ipv4()) return EINVAL;
+  to = {.source = *source,
+        .destination = destination,
+        .flow_label = route.flow_label & 0xf'ffff,
+        .udp_source_port = udp_source_port(route.flow_label & 0xf'ffff, local, remote),
+        .traffic_class = route.traffic_class,
+        .hop_limit = route.hop_limit > 1 ? route.hop_limit : kUsualHopLimit,
+        .own_qpn = local};
+  return 0;
+}
 
 std::uint16_t bytes_of_mtu(ibv_mtu mtu) {
   return mtu < IBV_MTU_256 || mtu > IBV_MTU_4096 ? std::uint16_t{0}

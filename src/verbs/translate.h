@@ -33,6 +33,9 @@ inline void to_ibv_wc(const transport::Cqe& entry, ibv_wc& wc) {
 // without an address, a path MTU above the port's, an address vector without GRH.
 [[nodiscard]] int to_qp_attributes(const engine::Port& port, Qpn local, const ibv_qp_attr& from,
                                    std::uint32_t mask, transport::QpAttributes& to);
+// The path of an address vector; 0, or EINVAL as above.
+[[nodiscard]] int to_path(const engine::Port& port, Qpn local, Qpn remote, const ibv_ah_attr& from,
+                          Path& to);
 void to_ibv_qp_attr(const transport::QpAttributes& from, ibv_qp_attr& to);
 
 // IBTA 9.2.3 in bytes; 0 for no such code.

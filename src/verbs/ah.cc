@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "verbs/ah.h"
+
+#include <cerrno>
+#include <memory>
+#include <new>
+
+#include "uroce/ids.h"
+#include "verbs/translate.h"
+
+namespace uroce::verbs {
+namespace {
+
+using engine::Engine;
+
+Ah* failed(int error) {
+  errno = error;
+  return nullptr;
+}
+
+AhPath* find(const Ah& ah, std::uint32_t block) {
+  AhPath* path = ah.opened.load(std::memory_order_acquire);
+  while (path != nullptr && path->block != block) path = path->next;
+  return path;
+}
+
+// Under the shard's lock, so no two threads open a path to one block.
+// `spare` is used up where the path is new.
+transport::AddressPath* open(Ah& ah, Qpn destination, std::unique_ptr<AhPath>& spare) {
+  Engine::Section section(ah.domain.context.engine());
+  if (AhPath* other = find(ah, spare->block); other != nullptr) return &other->core;
+  if (section.open_path(spare->core.path, destination, spare->core.link) != 0) return nullptr;
+  spare->next = ah.opened.load(std::memory_order_relaxed);
+  ah.opened.store(spare.get(), std::memory_order_release);
+  return &spare.release()->core;
+}
+
+}  // namespace
+
+Ah* create_ah(Pd& pd, const ibv_ah_attr& attributes) {
+  Engine& engine = pd.context.engine();
+  if (engine.is_abandoned()) return failed(EIO);
+  Path path;
+  if (const int e = to_path(engine.port(), Qpn{}, Qpn{}, attributes, path); e != 0) {
+    return failed(e);
+  }
+  pd.context.unused_paths().sweep(engine);
+  std::unique_ptr<Ah> ah(new (std::nothrow) Ah(pd, path));
+  if (ah == nullptr || !engine.quotas().ah.take()) return failed(ENOMEM);
+  pd.users.fetch_add(1, std::memory_order_acq_rel);
+  return ah.release();
+}
+
+void destroy_ah(Ah* ah) {
+  Engine& engine = ah->domain.context.engine();
+  UnusedPaths& unused = ah->domain.context.unused_paths();
+  unused.add(ah->opened.load(std::memory_order_acquire));
+  unused.sweep(engine);
+  engine.quotas().ah.give_back();
+  ah->domain.users.fetch_sub(1, std::memory_order_acq_rel);
+  delete ah;
+}
+
+transport::AddressPath* path_to(Ah& ah, Qpn destination) {
+  const std::uint32_t block = qpn_block(destination);
+  if (AhPath* path = find(ah, block); path != nullptr) [[likely]] {
+    return &path->core;
+  }
+  std::unique_ptr<AhPath> spare(new (std::nothrow) AhPath);
+  if (spare == nullptr) return nullptr;
+  spare->core.path = ah.path;
+  spare->block = block;
+  return open(ah, destination, spare);
+}
+
+}  // namespace uroce::verbs
