@@ -15,6 +15,10 @@ RxPacket Packet::received() const {
   packet.packet_count = packet_count;
   packet.payload_is_detached = is_run;
   packet.detached_payload = payload;
+  if (has_addresses) {
+    packet.source = &source;
+    packet.destination = &destination;
+  }
   return packet;
 }
 
@@ -73,6 +77,8 @@ TestQp& Endpoint::add_qp(Qpn number, const QpOptions& options) {
   test.replay.resize(kReplayMax);
   QpInit init;
   init.number = number;
+  init.service = options.service;
+  init.datagram_bytes = options.path_mtu;
   init.pd = kPd;
   init.send_cq = init.receive_cq = &cq;
   init.srq = options.srq;
@@ -99,7 +105,9 @@ void Endpoint::to_init(TestQp& qp) {
   QpAttributes a;
   a.state = QpState::kInit;
   a.access = qp.options.access;
-  if (modify(qp, a, kState | kPKeyIndex | kPort | kAccessFlags) != 0) std::abort();
+  a.qkey = qp.options.qkey;
+  const std::uint32_t right = qp.qp.service == Service::kUd ? kQKey : kAccessFlags;
+  if (modify(qp, a, kState | kPKeyIndex | kPort | right) != 0) std::abort();
 }
 
 void Endpoint::to_rtr(TestQp& qp, Qpn destination, Psn receive_psn) {
@@ -111,11 +119,12 @@ void Endpoint::to_rtr(TestQp& qp, Qpn destination, Psn receive_psn) {
   a.receive_psn = receive_psn;
   a.max_dest_read_atomic = qp.options.max_dest_read_atomic;
   a.min_rnr_timer = qp.options.min_rnr_timer;
-  if (modify(qp, a,
-             kState | kAddressVector | kPathMtu | kDestinationQpn | kReceivePsn |
-                 kMaxDestReadAtomic | kMinRnrTimer) != 0) {
-    std::abort();
+  std::uint32_t mask = kState;
+  if (qp.qp.service != Service::kUd) {
+    mask |= kAddressVector | kPathMtu | kDestinationQpn | kReceivePsn;
   }
+  if (qp.qp.service == Service::kRc) mask |= kMaxDestReadAtomic | kMinRnrTimer;
+  if (modify(qp, a, mask) != 0) std::abort();
 }
 
 void Endpoint::to_rts(TestQp& qp, Psn send_psn) {
@@ -127,9 +136,9 @@ void Endpoint::to_rts(TestQp& qp, Psn send_psn) {
   a.rnr_retry = qp.options.rnr_retry;
   a.send_psn = send_psn;
   a.max_read_atomic = qp.options.max_read_atomic;
-  if (modify(qp, a, kState | kTimeout | kRetryCount | kRnrRetry | kSendPsn | kMaxReadAtomic) != 0) {
-    std::abort();
-  }
+  std::uint32_t mask = kState | kSendPsn;
+  if (qp.qp.service == Service::kRc) mask |= kTimeout | kRetryCount | kRnrRetry | kMaxReadAtomic;
+  if (modify(qp, a, mask) != 0) std::abort();
 }
 
 void Endpoint::post_send(TestQp& test, const SendRequest& request) {
@@ -145,6 +154,10 @@ void Endpoint::post_send(TestQp& test, const SendRequest& request) {
   wqe.compare_add = request.compare_add;
   wqe.swap = request.swap;
   wqe.flags = request.flags;
+  if (request.target) {
+    wqe.set_target(*request.target);
+    if (request.target->path != nullptr) ++request.target->path->users;
+  }
   if (!request.inline_data.empty()) {
     wqe.flags |= send_flag::kInline;
     wqe.length = static_cast<std::uint32_t>(request.inline_data.size());
@@ -182,6 +195,9 @@ void Endpoint::send(TxFrame& frame, std::vector<Packet>& out) const {
     packet.is_run = true;
     packet.packet_count = frame.packet_count;
     packet.bytes.assign(frame.headers().begin(), frame.headers().end());
+    packet.has_addresses = frame.carries_addresses;
+    packet.source = frame.path->source;
+    packet.destination = frame.path->destination;
     packet.payload.resize(frame.payload_bytes);
     if (frame.payload_bytes != 0) payload.copy(packet.payload);
     out.push_back(std::move(packet));
@@ -192,6 +208,9 @@ void Endpoint::send(TxFrame& frame, std::vector<Packet>& out) const {
     const std::size_t header_bytes = wire::run_headers(frame, i, header);
     const std::uint32_t bytes = wire::run_payload_bytes(frame, i);
     Packet packet;
+    packet.has_addresses = frame.carries_addresses;
+    packet.source = frame.path->source;
+    packet.destination = frame.path->destination;
     packet.bytes.resize(header_bytes + bytes + (-bytes & 3U));
     std::memcpy(packet.bytes.data(), header.data(), header_bytes);
     if (bytes != 0) payload.copy(std::span(packet.bytes).subspan(header_bytes, bytes));

@@ -22,6 +22,8 @@ struct Packet {
   std::vector<std::byte> payload;  // of a run, which carries it apart
   std::uint16_t packet_count = 1;
   bool is_run = false;
+  bool has_addresses = false;
+  Gid source, destination;
 
   [[nodiscard]] RxPacket received() const;
   // What is in it; valid as long as the packet.
@@ -32,6 +34,7 @@ struct Packet {
 };
 
 struct QpOptions {
+  transport::Service service = transport::Service::kRc;
   std::uint16_t path_mtu = 1024;
   std::uint32_t capacity = 64;
   std::uint32_t sge_max = 4;
@@ -46,6 +49,7 @@ struct QpOptions {
                           memory::Access::kRemoteAtomic | memory::Access::kLocalWrite;
   bool signal_all = true;
   transport::Srq* srq = nullptr;
+  QKey qkey{0x1111};
 };
 
 // A queue pair and its rings.
@@ -67,6 +71,7 @@ struct SendRequest {
   std::uint32_t immediate = 0;
   std::uint64_t compare_add = 0, swap = 0;
   std::uint8_t flags = transport::send_flag::kSignaled;
+  std::optional<transport::DatagramTarget> target = {};
 };
 
 class Endpoint {
