@@ -26,15 +26,20 @@ def product(factors):
     return [dict(zip(factors, values)) for values in itertools.product(*factors.values())]
 
 
+def is_possible(row, place):
+    return not perftest.hangs_by_itself(row) and not (places.loses(place) and
+                                                      perftest.would_wait_for_what_is_lost(row))
+
+
 def perftest_cases(names, wanted, is_all, mtus):
     """The rows for the place `wanted`; those of the subset are spread over all places."""
     factors = {**perftest.FACTORS, "-m": mtus}
     if is_all:
-        rows = [row for row in product(factors) if not perftest.hangs_by_itself(row)]
+        rows = [row for row in product(factors) if is_possible(row, wanted)]
         # What a program refuses it refuses in every place.
         return [row for row in rows if wanted == names[0] or not perftest.refusals(row)]
     rows = all_pairs({"place": names, **factors}, lambda row: not perftest.refusals(row) and
-                     not perftest.hangs_by_itself(row))
+                     is_possible(row, row.get("place", "shm")))
     refused = [row for row in product({**factors, "-m": [""]}) if len(perftest.refusals(row)) == 1]
     few = [row for number, row in enumerate(refused)
            if number % (5 * len(names)) == names.index(wanted)]
@@ -46,9 +51,11 @@ def pingpong_cases(place, devinfo, is_all):
                "-m": pingpong.path_mtus(devinfo)}
     if not factors["gid"]:
         raise Failure(f"{place.name}: no GID\n{devinfo}")
+    def is_possible(row):
+        return pingpong.is_possible(row, factors["-m"][-1], places.loses(place.name))
     if is_all:
-        return product(factors)
-    return all_pairs(factors, lambda row: True)
+        return [row for row in product(factors) if is_possible(row)]
+    return all_pairs(factors, is_possible)
 
 
 def try_perftest(place, case, options):

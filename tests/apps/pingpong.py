@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""ibv_rc_pingpong of libibverbs' examples: GIDs, path MTUs, sizes, events and checked payloads."""
+"""ibv_*_pingpong of libibverbs' examples: GIDs, path MTUs, sizes, events and checked payloads."""
 import re
 
 FACTORS = {
+    "service": ["rc", "uc", "ud", "srq"],
     "gid": [],  # depends on the place
     "-m": ["", "256", "512", "1024", "2048", "4096"],
     "-s": ["1", "3", "4095", "4096", "4097", "65536", "1048577", "16777216"],
@@ -11,8 +12,17 @@ FACTORS = {
 }
 
 
+def is_possible(case, largest_mtu, loses):
+    """A datagram is one packet, and its program has no -m; where packets may be lost, an unreliable
+    message must fit what a receiver holds (`loses`)."""
+    size = int(case.get("-s", 1))
+    if case.get("service") == "ud":
+        return not case.get("-m") and size <= int(largest_mtu)
+    return case.get("service") != "uc" or not loses or size <= 65536
+
+
 def command(case, iterations):
-    words = ["ibv_rc_pingpong", "-g", case["gid"], "-s", case["-s"], "-n", str(iterations)]
+    words = [f"ibv_{case['service']}_pingpong", "-g", case["gid"], "-s", case["-s"], "-n", str(iterations)]
     words += ["-m", case["-m"]] if case["-m"] else []
     return words + [flag for flag in ("-e", "-c") if case[flag]]
 

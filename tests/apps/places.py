@@ -144,6 +144,11 @@ PLACES = {
     "veth-af_packet": (veth, "af_packet"),
     "memif": (memif, "memif"),
 }
+def loses(name):
+    """Whether packets that nobody takes in time are lost there, as on a network."""
+    return "shm" not in name and name != "memif"
+
+
 NEED_ROOT = {"one-device-af_packet", "two-devices-shm", "two-devices-udp", "veth-udp",
              "veth-af_packet"}
 

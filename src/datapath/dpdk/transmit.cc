@@ -65,7 +65,14 @@ std::size_t Transmitter::send(std::span<TxFrame> frames) {
   std::size_t refused = 0;
   for (TxFrame& frame : frames) {
     wire::LinkAddresses link{.source = port_.mac(), .destination = {}};
-    if (!is_sendable(frame) || !resolver_.find(*frame.path, link.destination)) {
+    const bool is_known = resolver_.find(*frame.path, link.destination);
+    // Waits for the neighbour's answer: what nobody repeats would be lost with the first packet.
+    frame.refused = !is_known && resolver_.is_expected(*frame.path);
+    if (frame.refused) {
+      ++refused;
+      continue;
+    }
+    if (!is_sendable(frame) || !is_known) {
       counters_.tx_errors += frame.packet_count;
       continue;
     }

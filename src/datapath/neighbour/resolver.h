@@ -30,6 +30,11 @@ class Resolver {
   // Where a frame of `path` goes; false while that is not known.
   [[nodiscard]] bool find(const Path& path, MacAddress& destination) const;
 
+  // It may be known soon: a frame should wait.
+  [[nodiscard]] bool is_expected(const Path& path) const {
+    return path.route < kMulticastRoute && table_.is_expected(path.route);
+  }
+
   // Control traffic. What comes back is the number of bytes in `reply` to be sent, or 0.
   virtual std::size_t on_frame(Instant now, ConstBytes frame, Bytes reply) = 0;
   // The next question as a frame to be sent, or 0 when none is due; call until it is 0.

@@ -52,6 +52,12 @@ class NeighbourTable {
     return entry.state == State::kReachable || entry.state == State::kStale ? &entry.mac : nullptr;
   }
 
+  // Not resolved, and the first questions are not all out yet: an answer may come any moment.
+  [[nodiscard]] bool is_expected(std::uint32_t index) const {
+    const Entry& entry = entries_[index];
+    return entry.state == State::kIncomplete && entry.questions < kQuestionsWhileStale;
+  }
+
   // Somebody says that `address` is at `mac`.
   void on_answer(Instant now, const Gid& address, const MacAddress& mac);
 

@@ -33,6 +33,24 @@ TEST(NeighbourTable, AsksAtOnceThenSlowerAndSlower) {
   EXPECT_EQ(table.find(*index), nullptr);
 }
 
+// What is to be sent waits as long as the first questions are on their way, and no longer.
+TEST(NeighbourTable, AnAnswerIsExpectedUntilTheThirdQuestion) {
+  NeighbourTable table(kTiming);
+  const auto index = table.want(address(1));
+  ASSERT_TRUE(index);
+  EXPECT_TRUE(table.is_expected(*index));
+  Instant now{0};
+  for (const std::int64_t pause_ms : {0, 50, 100}) {
+    EXPECT_TRUE(table.is_expected(*index));
+    now = now + milliseconds(pause_ms);
+    ASSERT_TRUE(table.poll_question(now));
+  }
+  EXPECT_FALSE(table.is_expected(*index));
+  table.on_answer(now, address(1), kMac);
+  EXPECT_FALSE(table.is_expected(*index));
+  EXPECT_NE(table.find(*index), nullptr);
+}
+
 TEST(NeighbourTable, AnAnswerResolvesAndIsConfirmedLater) {
   NeighbourTable table(kTiming);
   const auto index = table.want(address(1));
