@@ -31,7 +31,7 @@ struct Victim {
     for (frames.clear(); endpoint.hca.poll_transmit(endpoint.now, transport::kLocalLink, frames);) {
       frames.clear();
     }
-    endpoint.hca.publish_completions();
+    endpoint.hca.publish_completions(endpoint.now);
   }
 
   Endpoint endpoint;

@@ -60,4 +60,7 @@ std::unique_ptr<Object, Free> allocate() {
 
 extern const verbs_context_ops kContextOps;
 
+// The operations that have a file of their own.
+void add_extended_cq_ops(verbs_context_ops& ops);
+
 }  // namespace uroce::provider

@@ -242,6 +242,7 @@ verbs_context_ops make_ops() {
   ops.req_notify_cq = req_notify_cq;
   ops.rereg_mr = rereg_mr;
   ops.resize_cq = resize_cq;
+  add_extended_cq_ops(ops);
   return ops;
 }
 

@@ -142,7 +142,7 @@ std::size_t Engine::take_turn(Instant now, Datapath::Turn turn) {
   begin_turn(turn);
   const std::size_t packets = receive(now);
   if (std::min(hca_.next_deadline(), hca_.next_early_deadline()) <= now) hca_.on_timer(now);
-  if (packets != 0 || has_something_to_send()) {
+  if (packets != 0 || has_something_to_send() || hca_.next_announcement() <= now) {
     send(now, true);
   } else {
     for (const auto& datapath : parts_.links) {
@@ -225,7 +225,7 @@ void Engine::publish(Instant now) {
     if (now - held_since_ < kHoldCompletionsAtMost) return;
   }
   held_since_ = Instant::never();
-  hca_.publish_completions();
+  hca_.publish_completions(timestamped_cqs_ == 0 ? now : clock_.now());
   tell_application();
 }
 
@@ -250,7 +250,7 @@ bool Engine::peer_stalled(LinkId id, const Path& path) const {
 
 Instant Engine::next_look(Instant now) const {
   const bool unfinished = more_to_send_ || frames_were_refused_ || held_since_ != Instant::never();
-  Instant next = hca_.next_deadline();
+  Instant next = std::min(hca_.next_deadline(), hca_.next_announcement());
   if (unfinished) next = std::min(next, now + kFinishWithin);
   for (const auto& datapath : parts_.links) {
     if (datapath != nullptr) next = std::min(next, datapath->next_look());

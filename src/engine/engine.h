@@ -155,6 +155,7 @@ class Engine final : private transport::StallOracle {
   bool frames_were_refused_ = false;
   bool more_to_send_ = false;
   bool told_application_ = false;
+  std::uint32_t timestamped_cqs_ = 0;
   Instant held_since_ = Instant::never();  // completions wait for responses since then
   bool armed_ = false;
   SleepPolicy policy_;
@@ -192,6 +193,11 @@ class Engine::Section {
 
   [[nodiscard]] transport::Hca& hca() { return engine_.hca_; }
   [[nodiscard]] Instant now() const { return now_; }
+
+  // So many completion queues more (or fewer) whose completions are timed exactly.
+  void count_timestamped(int change) {
+    engine_.timestamped_cqs_ += static_cast<std::uint32_t>(change);
+  }
 
   // Nobody's doorbell is on the stack any more, unless somebody rings now.
   void take_doorbells();

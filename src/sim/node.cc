@@ -236,7 +236,7 @@ void Node::send_run(Link& link, const TxFrame& frame) {
 }
 
 void Node::tell_user() {
-  hca_.publish_completions();
+  hca_.publish_completions(world_.now());
   while (CompletionQueue* cq = hca_.poll_notification()) {
     if (user_ != nullptr) user_->on_notification(*cq);
   }

@@ -37,7 +37,7 @@ Cqe* stage(HcaState& hca, CompletionQueue& cq, Qp& qp, WcStatus status, bool sol
   const bool was_in_error = cq.has_overrun();
   hca.dirty.push_back(cq);
   Cqe* const entry = cq.stage(solicited || status != WcStatus::kSuccess);
-  if (entry != nullptr || was_in_error) return entry;
+  if (entry != nullptr || was_in_error || !cq.has_overrun()) return entry;
   // IBTA 10.6.3.1, C10-88: a CQ that overran is in error, and a QP that lost a completion with it.
   cq.pending_events |= 1U << static_cast<unsigned>(EventType::kCqError);
   hca.cq_events.push_back(cq);
@@ -58,9 +58,13 @@ void complete_send(HcaState& hca, Qp& qp, WcStatus status, std::uint32_t byte_co
   const std::uint32_t release_count = requester.unreleased;
   requester.unreleased = 0;
   Cqe* const entry = stage(hca, *qp.send_cq, qp, status, false);
-  if (entry == nullptr) return;
+  std::atomic<std::uint32_t>& released = qp.send_queue.released();
+  if (entry == nullptr) {  // nobody will poll it
+    released.fetch_add(release_count, std::memory_order_release);
+    return;
+  }
   entry->wr_id = wqe.wr_id;
-  entry->released = &qp.send_queue.released();
+  entry->released = &released;
   entry->release_count = release_count;
   entry->byte_count = byte_count;
   entry->immediate = 0;
@@ -76,9 +80,14 @@ void complete_receive(HcaState& hca, Qp& qp, const Received& received) {
   const std::uint64_t wr_id = qp.responder.receive->wr_id;
   qp.responder.receive = nullptr;
   Cqe* const entry = stage(hca, *qp.receive_cq, qp, received.status, received.solicited);
-  if (entry == nullptr) return;
+  std::atomic<std::uint32_t>& released =
+      qp.srq != nullptr ? qp.srq->queue.released() : qp.receive_queue.released();
+  if (entry == nullptr) {
+    released.fetch_add(1, std::memory_order_release);
+    return;
+  }
   entry->wr_id = wr_id;
-  entry->released = qp.srq != nullptr ? &qp.srq->queue.released() : &qp.receive_queue.released();
+  entry->released = &released;
   entry->release_count = 1;
   entry->byte_count = received.byte_count;
   entry->immediate = received.immediate;

@@ -4,11 +4,15 @@
 
 namespace uroce::transport {
 
-void CompletionQueue::move_to(std::span<Cqe> ring, std::uint32_t capacity) {
+void CompletionQueue::move_to(std::span<Cqe> ring, std::uint32_t capacity,
+                              std::span<Instant> times) {
   const std::uint32_t head = head_.load(std::memory_order_relaxed);
   const std::uint32_t mask = static_cast<std::uint32_t>(ring.size()) - 1;
-  for (std::uint32_t i = head; i != staged_; ++i) ring[i & mask] = ring_[i & mask_];
-  set_memory(ring, capacity);
+  for (std::uint32_t i = head; i != staged_; ++i) {
+    ring[i & mask] = ring_[i & mask_];
+    if (times_ != nullptr) times[i & mask] = times_[i & mask_];
+  }
+  set_memory(ring, capacity, times);
 }
 
 void CompletionQueue::purge(Qpn qpn, std::atomic<std::uint32_t>* shared) {
@@ -24,6 +28,7 @@ void CompletionQueue::purge(Qpn qpn, std::atomic<std::uint32_t>* shared) {
       }
       continue;
     }
+    if (times_ != nullptr) times_[kept & mask_] = times_[i & mask_];
     ring_[kept++ & mask_] = entry;
     // Counts what lay before `published`; staged ones stay staged.
     if (static_cast<std::int32_t>(i - published) < 0) kept_published = kept;

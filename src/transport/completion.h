@@ -11,7 +11,9 @@
 #include <span>
 
 #include "base/list.h"
+#include "transport/moderation.h"
 #include "transport/work_request.h"
+#include "uroce/time.h"
 
 namespace uroce::transport {
 
@@ -35,9 +37,6 @@ struct Cqe {
   std::uint8_t flags = 0;
 };
 
-// What ibv_req_notify_cq asked for.
-enum class Arm : std::uint32_t { kNone, kSolicited, kAny };
-
 class CompletionQueue {
  public:
   static constexpr std::uint32_t ring_slots(std::uint32_t capacity) {
@@ -46,19 +45,23 @@ class CompletionQueue {
     return slots;
   }
   // `ring` holds ring_slots(capacity) entries and outlives the queue or the next set_memory.
-  void set_memory(std::span<Cqe> ring, std::uint32_t capacity) {
+  // `times` is as long, or empty: then nobody asks when an entry was published.
+  void set_memory(std::span<Cqe> ring, std::uint32_t capacity, std::span<Instant> times = {}) {
     ring_ = ring.data();
+    times_ = times.empty() ? nullptr : times.data();
     mask_ = static_cast<std::uint32_t>(ring.size()) - 1;
     capacity_ = capacity;
   }
   [[nodiscard]] std::uint32_t capacity() const { return capacity_; }
+  // IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN: what does not fit is lost, and that is all.
+  void ignore_overrun() { ignores_overrun_ = true; }
 
   // Producer. The slot of the next completion, to be filled in all its fields, in place: a copy of
   // a fresh one waits for its narrow stores. Null: overrun; the queue has lost a completion and is
   // in error from here on. `solicited`: also of one that is no success.
   [[nodiscard]] Cqe* stage(bool solicited) {
     if (staged_ - head_.load(std::memory_order_acquire) >= capacity_) {
-      overrun_.store(true, std::memory_order_relaxed);
+      if (!ignores_overrun_) overrun_.store(true, std::memory_order_relaxed);
       return nullptr;
     }
     solicited_staged_ |= solicited;
@@ -66,13 +69,22 @@ class CompletionQueue {
   }
   // Any thread.
   [[nodiscard]] bool has_overrun() const { return overrun_.load(std::memory_order_relaxed); }
-  // Makes staged completions visible. True: the armed notification is due.
-  [[nodiscard]] bool publish() {
+  // Makes staged completions visible. True: the armed notification is due; if it waits for others,
+  // announcement_due() says until when.
+  [[nodiscard]] bool publish(Instant now) {
+    const std::uint32_t published = tail_.load(std::memory_order_relaxed);
+    if (times_ != nullptr) note_time(published, now);
     tail_.store(staged_, std::memory_order_seq_cst);
     const bool solicited = solicited_staged_;
     solicited_staged_ = false;
-    return disarm_if(solicited);
+    if (moderation_.is_on()) [[unlikely]]
+      return moderation_.on_published(staged_ - published, solicited, arm_, now);
+    return disarm_if(arm_, solicited);
   }
+  void moderate(std::uint16_t count, Duration period) { moderation_.set(count, period); }
+  [[nodiscard]] Instant announcement_due() const { return moderation_.due(); }
+  // What waited is announced now; false when there is nothing to announce.
+  [[nodiscard]] bool announce() { return moderation_.announce(arm_); }
 
   // Any thread, also beside a resize: nothing is to be polled now.
   [[nodiscard]] bool is_empty() const {
@@ -83,6 +95,10 @@ class CompletionQueue {
   [[nodiscard]] const Cqe* front() const {
     const std::uint32_t head = head_.load(std::memory_order_relaxed);
     return head == tail_.load(std::memory_order_acquire) ? nullptr : &ring_[head & mask_];
+  }
+  // When front() was published; the epoch's begin where there are no times.
+  [[nodiscard]] Instant front_time() const {
+    return times_ == nullptr ? Instant{} : times_[head_.load(std::memory_order_relaxed) & mask_];
   }
   void pop() {
     const std::uint32_t head = head_.load(std::memory_order_relaxed);
@@ -108,32 +124,33 @@ class CompletionQueue {
   [[nodiscard]] Cqe& pending_at(std::uint32_t i) const {
     return ring_[(head_.load(std::memory_order_relaxed) + i) & mask_];
   }
-  // Copies what is pending into `ring` and goes on there; `capacity` >= pending().
-  void move_to(std::span<Cqe> ring, std::uint32_t capacity);
+  // Copies what is pending into `ring` and goes on there; `capacity` >= pending(). `times` is empty
+  // if and only if there were none.
+  void move_to(std::span<Cqe> ring, std::uint32_t capacity, std::span<Instant> times = {});
   // Takes out the completions of a QP that is destroyed or reset, keeping the others' order. Slots
   // of its own queues go with it; those of `shared` (its SRQ's, or null) are given back.
   void purge(Qpn qpn, std::atomic<std::uint32_t>* shared);
 
   ListHook dirty_hook;   // the core's list of queues with staged completions
   ListHook notify_hook;  // ... and of those whose notification is due
+  ListHook delay_hook;   // ... or will be (moderation.h)
   void* user = nullptr;  // of verbs
   std::uint32_t pending_events = 0;
   ListHook event_hook;
 
  private:
-  [[nodiscard]] bool disarm_if(bool solicited) {
-    Arm armed = arm_.load(std::memory_order_seq_cst);
-    while (armed == Arm::kAny || (armed == Arm::kSolicited && solicited)) {
-      if (arm_.compare_exchange_weak(armed, Arm::kNone, std::memory_order_seq_cst)) return true;
-    }
-    return false;
+  void note_time(std::uint32_t from, Instant now) {
+    for (std::uint32_t i = from; i != staged_; ++i) times_[i & mask_] = now;
   }
 
   Cqe* ring_ = nullptr;
+  Instant* times_ = nullptr;
   std::uint32_t mask_ = 0;
   std::uint32_t capacity_ = 0;
   std::uint32_t staged_ = 0;
   bool solicited_staged_ = false;
+  bool ignores_overrun_ = false;
+  Moderation moderation_;
   std::atomic<bool> overrun_{false};
   alignas(64) std::atomic<std::uint32_t> tail_{0};
   alignas(64) std::atomic<std::uint32_t> head_{0};

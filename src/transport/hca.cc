@@ -158,6 +158,21 @@ T* take_event(List<T, kHook>& list, EventType& type) {
   return object;
 }
 
+// Those that are due, and no more than those: whoever else waits stays in the list.
+[[gnu::cold]] void announce_delayed(HcaState& hca, Instant now) {
+  hca.next_announcement = Instant::never();
+  for (CompletionQueue *cq = hca.delayed.front(), *next = nullptr; cq != nullptr; cq = next) {
+    next = hca.delayed.next(*cq);
+    const Instant due = cq->announcement_due();
+    if (due != Instant::never() && due > now) {
+      hca.next_announcement = std::min(hca.next_announcement, due);
+      continue;
+    }
+    cq->delay_hook.unlink();
+    if (cq->announce()) hca.notify.push_back(*cq);
+  }
+}
+
 }  // namespace
 
 void Hca::create_qp(Qp& qp, const QpInit& init) {
@@ -266,11 +281,25 @@ bool Hca::is_unused() const {
 
 bool Hca::has_responses_due() const { return state_.responses_due != 0; }
 
-void Hca::publish_completions() {
+void Hca::publish_completions(Instant now) {
   settle(state_);
   while (CompletionQueue* cq = state_.dirty.pop_front()) {
-    if (cq->publish()) state_.notify.push_back(*cq);
+    if (cq->publish(now)) {
+      state_.notify.push_back(*cq);
+    } else if (cq->announcement_due() != Instant::never()) [[unlikely]] {
+      state_.delayed.push_back(*cq);
+      state_.next_announcement = std::min(state_.next_announcement, cq->announcement_due());
+    }
   }
+  if (state_.next_announcement <= now) [[unlikely]]
+    announce_delayed(state_, now);
+}
+
+void Hca::moderate(Instant now, CompletionQueue& cq, std::uint16_t count, Duration period) {
+  cq.moderate(count, period);
+  // What waits by the former rule does not wait by this one.
+  if (cq.announce()) state_.notify.push_back(cq);
+  announce_delayed(state_, now);
 }
 
 CompletionQueue* Hca::poll_notification() { return state_.notify.pop_front(); }
@@ -288,6 +317,7 @@ bool Hca::poll_event(Event& event) {
 void Hca::forget(CompletionQueue& cq) {
   cq.dirty_hook.unlink();
   cq.notify_hook.unlink();
+  cq.delay_hook.unlink();
   cq.event_hook.unlink();
 }
 

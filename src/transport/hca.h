@@ -9,7 +9,7 @@
 //   hca.on_timer(now);
 //   while (hca.poll_transmit(now, link, burst))  // for each link
 //     if (datapath.tx_burst(burst.frames()) != 0) hca.on_refused(now, burst.frames());
-//   hca.publish_completions();
+//   hca.publish_completions(now);
 //   while (CompletionQueue* cq = hca.poll_notification()) ...   // write to its channel
 //   while (hca.poll_event(event)) ...
 //
@@ -87,7 +87,11 @@ class Hca {
   [[nodiscard]] bool is_unused() const;
   // Responses are due that no datapath has taken yet: completions should wait for them.
   [[nodiscard]] bool has_responses_due() const;
-  void publish_completions();
+  void publish_completions(Instant now);
+  // ibv_modify_cq: armed queues are announced after so many completions, or after this time.
+  void moderate(Instant now, CompletionQueue& cq, std::uint16_t count, Duration period);
+  // A moderated announcement is due then: publish again.
+  [[nodiscard]] Instant next_announcement() const { return state_.next_announcement; }
   // Queues whose armed notification is due, one at a time; null when there are no more.
   [[nodiscard]] CompletionQueue* poll_notification();
   [[nodiscard]] bool poll_event(Event& event);

@@ -61,6 +61,8 @@ struct HcaState {
   List<Qp, &Qp::unsettled_hook> unsettled;  // unreliable.h
   List<CompletionQueue, &CompletionQueue::dirty_hook> dirty;
   List<CompletionQueue, &CompletionQueue::notify_hook> notify;
+  List<CompletionQueue, &CompletionQueue::delay_hook> delayed;  // announced later
+  Instant next_announcement = Instant::never();                 // not before
   List<CompletionQueue, &CompletionQueue::event_hook> cq_events;
   List<Qp, &Qp::event_hook> qp_events;
   List<Srq, &Srq::event_hook> srq_events;

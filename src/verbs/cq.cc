@@ -20,10 +20,26 @@ int check_entries(int entries) {
   return entries >= 1 && static_cast<std::uint32_t>(entries) <= kCqesMax ? 0 : EINVAL;
 }
 
-ZeroedMemory ring_for(int entries) {
-  const std::size_t slots = CompletionQueue::ring_slots(static_cast<std::uint32_t>(entries));
-  return ZeroedMemory(slots * sizeof(transport::Cqe));
-}
+// A completion queue's memory, and how it is divided.
+struct Ring {
+  Ring(int entries, bool has_times)
+      : capacity(static_cast<std::uint32_t>(entries)),
+        slots(CompletionQueue::ring_slots(capacity)),
+        times_bytes(has_times ? slots * sizeof(Instant) : 0),
+        memory(slots * sizeof(transport::Cqe) + times_bytes) {}
+
+  [[nodiscard]] std::span<transport::Cqe> entries() const {
+    return {reinterpret_cast<transport::Cqe*>(memory.bytes().data()), slots};
+  }
+  [[nodiscard]] std::span<Instant> times() const {
+    const std::span<std::byte> bytes = memory.bytes().last(times_bytes);
+    return {reinterpret_cast<Instant*>(bytes.data()), bytes.size() / sizeof(Instant)};
+  }
+
+  std::uint32_t capacity;
+  std::size_t slots, times_bytes;
+  ZeroedMemory memory;
+};
 
 std::uint32_t take_back_notifications(Cq& cq) {
   if (cq.channel == nullptr) return 0;
@@ -39,16 +55,36 @@ Cq* failed(int error) {
 
 }  // namespace
 
-Cq* create_cq(Context& context, ibv_cq& handle, int entries, ibv_comp_channel* channel,
-              int vector) {
+int to_cq_options(const ibv_cq_init_attr_ex& attributes, CqOptions& options) {
+  constexpr std::uint64_t kTimes =
+      IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
+  constexpr std::uint64_t kFields = std::uint64_t{IBV_WC_STANDARD_FLAGS} | kTimes;
+  constexpr std::uint32_t kMasks = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD;
+  constexpr std::uint32_t kFlags =
+      IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
+  if ((attributes.wc_flags & ~kFields) != 0) return EOPNOTSUPP;
+  if ((attributes.comp_mask & ~kMasks) != 0) return EINVAL;
+  const bool has_flags = (attributes.comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) != 0;
+  const std::uint32_t flags = has_flags ? attributes.flags : 0;
+  if ((flags & ~kFlags) != 0) return EOPNOTSUPP;
+  options = {
+      .timestamps = (attributes.wc_flags & kTimes) != 0,
+      .wall_clock = (attributes.wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK) != 0,
+      .single_threaded = (flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED) != 0,
+      .ignore_overrun = (flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN) != 0};
+  return 0;
+}
+
+Cq* create_cq(Context& context, ibv_cq& handle, int entries, ibv_comp_channel* channel, int vector,
+              const CqOptions& options) {
   engine::Engine& engine = context.engine();
   if (engine.is_abandoned()) return failed(EIO);
   if (const int error = check_entries(entries); error != 0) return failed(error);
   if (vector < 0 || vector >= kCompletionVectors) return failed(EINVAL);
-  std::unique_ptr<Cq> cq(new (std::nothrow) Cq(context, handle));
+  std::unique_ptr<Cq> cq(new (std::nothrow) Cq(context, handle, options));
   if (cq == nullptr) return failed(ENOMEM);
-  cq->ring = ring_for(entries);
-  if (!cq->ring) return failed(ENOMEM);
+  Ring ring(entries, options.timestamps);
+  if (!ring.memory) return failed(ENOMEM);
   if (!engine.quotas().cq.take()) return failed(ENOMEM);
   if (channel != nullptr) {
     cq->channel = context.use_channel(*channel);
@@ -57,7 +93,10 @@ Cq* create_cq(Context& context, ibv_cq& handle, int entries, ibv_comp_channel* c
       return failed(EMFILE);
     }
   }
-  cq->queue.set_memory(cq->ring.as<transport::Cqe>(), static_cast<std::uint32_t>(entries));
+  cq->queue.set_memory(ring.entries(), ring.capacity, ring.times());
+  swap(cq->ring, ring.memory);
+  if (options.ignore_overrun) cq->queue.ignore_overrun();
+  if (options.timestamps) engine::Engine::Section(engine).count_timestamped(1);
   cq->queue.user = cq.get();
   handle.cqe = entries;
   return cq.release();
@@ -67,17 +106,28 @@ int resize_cq(Cq& cq, int entries) {
   engine::Engine& engine = cq.context.engine();
   if (engine.is_abandoned()) return EIO;
   if (const int error = check_entries(entries); error != 0) return error;
-  ZeroedMemory ring = ring_for(entries);
-  if (!ring) return ENOMEM;
+  Ring ring(entries, cq.options.timestamps);
+  if (!ring.memory) return ENOMEM;
   {
     engine::Engine::Section section(engine);
     const std::lock_guard consumers(cq.lock);
     // man ibv_resize_cq: not below what it holds.
-    if (cq.queue.pending() > static_cast<std::uint32_t>(entries)) return EINVAL;
-    cq.queue.move_to(ring.as<transport::Cqe>(), static_cast<std::uint32_t>(entries));
-    swap(cq.ring, ring);
+    if (cq.queue.pending() > ring.capacity) return EINVAL;
+    cq.queue.move_to(ring.entries(), ring.capacity, ring.times());
+    swap(cq.ring, ring.memory);
   }
   cq.handle.cqe = entries;
+  return 0;
+}
+
+int modify_cq(Cq& cq, const ibv_modify_cq_attr& attributes) {
+  engine::Engine& engine = cq.context.engine();
+  if (engine.is_abandoned()) return EIO;
+  if ((attributes.attr_mask & ~std::uint32_t{IBV_CQ_ATTR_MODERATE}) != 0) return EINVAL;
+  if ((attributes.attr_mask & IBV_CQ_ATTR_MODERATE) == 0) return 0;
+  const ibv_moderate_cq& wish = attributes.moderate;
+  engine::Engine::Section section(engine);
+  section.hca().moderate(section.now(), cq.queue, wish.cq_count, microseconds(wish.cq_period));
   return 0;
 }
 
@@ -88,6 +138,7 @@ int destroy_cq(Cq* cq) {
     {
       engine::Engine::Section section(engine);
       section.hca().forget(cq->queue);
+      if (cq->options.timestamps) section.count_timestamped(-1);
       cq->notifications_given -= take_back_notifications(*cq);
       cq->events_given -= cq->context.take_back_events(&cq->handle);
     }

@@ -13,31 +13,47 @@
 #include "engine/zeroed_memory.h"
 #include "transport/completion.h"
 #include "verbs/context.h"
+#include "verbs/cq_batch.h"
 
 namespace uroce::verbs {
 
+// What ibv_create_cq_ex may ask for beyond ibv_create_cq.
+struct CqOptions {
+  bool timestamps = false;
+  bool wall_clock = false;  // ... and read as time of day
+  bool single_threaded = false;
+  bool ignore_overrun = false;
+};
+
 struct Cq {
-  Cq(Context& owner, ibv_cq& public_part) : context(owner), handle(public_part) {}
+  Cq(Context& owner, ibv_cq& public_part, const CqOptions& wishes)
+      : context(owner), handle(public_part), options(wishes) {}
 
   // Under the shard's lock: into the channel, or as soon as there is room.
   void write_notification();
 
   Context& context;
   ibv_cq& handle;
+  const CqOptions options;
   transport::CompletionQueue queue;
   engine::SpinLock lock;
-  engine::ZeroedMemory ring;
+  engine::ZeroedMemory ring;  // the entries, then their times if they have any
   CompletionChannel* channel = nullptr;
   std::atomic<std::uint32_t> users{0};      // QPs
   std::uint32_t notifications_given = 0;    // written to the channel
   std::uint32_t notifications_waiting = 0;  // the channel is full of unread ones
   std::uint32_t events_given = 0;           // asynchronous ones
+  CqBatch batch;
 };
 
 // Null, and errno.
 [[nodiscard]] Cq* create_cq(Context& context, ibv_cq& handle, int entries,
-                            ibv_comp_channel* channel, int vector);
+                            ibv_comp_channel* channel, int vector, const CqOptions& options = {});
+// 0, EOPNOTSUPP for what no completion of ours has, or EINVAL.
+[[nodiscard]] int to_cq_options(const ibv_cq_init_attr_ex& attributes, CqOptions& options);
 [[nodiscard]] int resize_cq(Cq& cq, int entries);
+// Moderation of notifications (transport/moderation.h).
+[[nodiscard]] int modify_cq(Cq& cq, const ibv_modify_cq_attr& attributes);
 // 0 or EBUSY; waits until the events that were read are acknowledged.
 [[nodiscard]] int destroy_cq(Cq* cq);
 

@@ -12,6 +12,8 @@ namespace uroce::verbs {
 
 [[nodiscard]] int query_device_ex(const Context& context, ibv_device_attr_ex& attributes,
                                   std::size_t size);
+// ibv_query_rt_values_ex: the clock of completion timestamps.
+[[nodiscard]] int query_rt_values(const Context& context, ibv_values_ex& values);
 [[nodiscard]] int query_port(const Context& context, std::uint8_t port, ibv_port_attr& attributes);
 
 }  // namespace uroce::verbs

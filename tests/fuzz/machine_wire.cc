@@ -197,7 +197,7 @@ void Machine::transmit(bool refuses) {
     endpoint_.hca.on_refused(endpoint_.now, burst_.frames());
     break;
   }
-  endpoint_.hca.publish_completions();
+  endpoint_.hca.publish_completions(endpoint_.now);
   while (endpoint_.hca.poll_notification() != nullptr) {
   }
 }

@@ -35,7 +35,7 @@ TEST(CompletionQueueTest, StagedIsInvisibleUntilPublished) {
   Ring ring(4);
   ASSERT_TRUE(ring.stage(1));
   EXPECT_EQ(ring.cq.front(), nullptr);
-  (void)ring.cq.publish();
+  (void)ring.cq.publish({});
   EXPECT_THAT(ring.drain(), ::testing::ElementsAre(1));
 }
 
@@ -52,40 +52,40 @@ TEST(CompletionQueueTest, ArmedOnceAnnouncedOnce) {
   Ring ring(8);
   ring.cq.arm(Arm::kAny);
   ASSERT_TRUE(ring.stage(1));
-  EXPECT_TRUE(ring.cq.publish());
+  EXPECT_TRUE(ring.cq.publish({}));
   ASSERT_TRUE(ring.stage(2));
-  EXPECT_FALSE(ring.cq.publish());
+  EXPECT_FALSE(ring.cq.publish({}));
 }
 
 TEST(CompletionQueueTest, SolicitedArmWaitsForSolicited) {
   Ring ring(8);
   ring.cq.arm(Arm::kSolicited);
   ASSERT_TRUE(ring.stage(1));
-  EXPECT_FALSE(ring.cq.publish());
+  EXPECT_FALSE(ring.cq.publish({}));
   ASSERT_TRUE(ring.stage(2, {1}, true));
-  EXPECT_TRUE(ring.cq.publish());
+  EXPECT_TRUE(ring.cq.publish({}));
 }
 
 TEST(CompletionQueueTest, PurgeKeepsOthersInOrderAndStagedOnesStaged) {
   Ring ring(8);
   for (std::uint64_t i = 0; i < 6; ++i) {
     ASSERT_TRUE(ring.stage(i, {static_cast<std::uint32_t>(i % 2)}));
-    if (i == 3) (void)ring.cq.publish();
+    if (i == 3) (void)ring.cq.publish({});
   }
   ring.cq.purge({1}, nullptr);
   EXPECT_THAT(ring.drain(), ::testing::ElementsAre(0, 2));
-  (void)ring.cq.publish();
+  (void)ring.cq.publish({});
   EXPECT_THAT(ring.drain(), ::testing::ElementsAre(4));
 }
 
 TEST(CompletionQueueTest, ResizeKeepsWhatIsPending) {
   Ring ring(4);
   for (std::uint64_t i = 0; i < 3; ++i) ASSERT_TRUE(ring.stage(i));
-  (void)ring.cq.publish();
+  (void)ring.cq.publish({});
   std::vector<Cqe> larger(16);
   ring.cq.move_to(larger, 16);
   for (std::uint64_t i = 3; i < 10; ++i) ASSERT_TRUE(ring.stage(i));
-  (void)ring.cq.publish();
+  (void)ring.cq.publish({});
   EXPECT_EQ(ring.drain().size(), 10U);
 }
 

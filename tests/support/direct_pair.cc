@@ -66,7 +66,7 @@ bool DirectPair::move(Endpoint& from, Endpoint& to) {
     if (!from.hca.poll_transmit(from.now, kLocalLink, *burst_)) break;
     to.hca.on_packets(to.now, kLocalLink, std::span(received_).first(hand_over()));
   }
-  from.hca.publish_completions();
+  from.hca.publish_completions(from.now);
   return moved;
 }
 

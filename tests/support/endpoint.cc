@@ -231,7 +231,7 @@ std::vector<Packet> Endpoint::transmit() {
     }
     for (TxFrame& frame : burst_->frames()) send(frame, out);
   }
-  hca.publish_completions();
+  hca.publish_completions(now);
   while (hca.poll_notification() != nullptr) {
   }
   return out;

@@ -83,7 +83,7 @@ class ChannelTest : public VerbsTest {
     transport::Cqe* const entry = announced_->queue.stage(solicited);
     ASSERT_NE(entry, nullptr);
     *entry = {};
-    if (announced_->queue.publish()) tell_completion(announced_->queue);
+    if (announced_->queue.publish({})) tell_completion(announced_->queue);
   }
 
   std::array<int, 2> ends_{};
