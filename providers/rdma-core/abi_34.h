@@ -106,6 +106,12 @@ struct verbs_qp {
   verbs_xrcd* xrcd;
 };
 
+// verbs_qp::comp_mask.
+enum : std::uint32_t {
+  VERBS_QP_XRCD = 1,
+  VERBS_QP_EX = 2,  // qp_ex has its functions
+};
+
 struct verbs_cq {
   union {
     ibv_cq cq;

@@ -62,5 +62,8 @@ extern const verbs_context_ops kContextOps;
 
 // The operations that have a file of their own.
 void add_extended_cq_ops(verbs_context_ops& ops);
+void add_extended_qp_ops(verbs_context_ops& ops);
+
+ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* initial);
 
 }  // namespace uroce::provider

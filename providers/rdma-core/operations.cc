@@ -157,6 +157,8 @@ int post_srq_recv(ibv_srq* srq, ibv_recv_wr* request, ibv_recv_wr** bad) {
 
 // --- Queue pairs ---------------------------------------------------------------------------------
 
+}  // namespace
+
 ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* initial) {
   auto holder = allocate<QpHolder>();
   if (holder == nullptr) return nullptr;
@@ -180,6 +182,8 @@ ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* initial) {
   qp.qp_type = initial->qp_type;
   return &holder.release()->base.qp;
 }
+
+namespace {
 
 int modify_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask) {
   return verbs::modify_qp(*object_of(qp), *attributes, mask);
@@ -243,6 +247,7 @@ verbs_context_ops make_ops() {
   ops.rereg_mr = rereg_mr;
   ops.resize_cq = resize_cq;
   add_extended_cq_ops(ops);
+  add_extended_qp_ops(ops);
   return ops;
 }
 

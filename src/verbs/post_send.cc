@@ -10,13 +10,13 @@
 #include "verbs/limits.h"
 #include "verbs/qp.h"
 #include "verbs/receive_ring.h"
+#include "verbs/send_flags.h"
 
 namespace uroce::verbs {
 namespace {
 
 using transport::SendOperation;
 using transport::SendWqe;
-namespace flag = transport::send_flag;
 
 enum class Shape : std::uint8_t { kUnsupported, kSend, kWrite, kRead, kAtomic, kDatagram };
 struct OpcodeRow {
@@ -65,24 +65,9 @@ constexpr const std::array<OpcodeRow, kOpcodes>& rows_of(transport::Service serv
   return kRcRows;
 }
 
-// IBV_SEND_* and ours differ in their order.
-constexpr std::array<std::uint8_t, 16> make_flags() {
-  std::array<std::uint8_t, 16> flags{};
-  for (unsigned theirs = 0; theirs < flags.size(); ++theirs) {
-    unsigned ours = 0;
-    if ((theirs & IBV_SEND_SIGNALED) != 0) ours |= flag::kSignaled;
-    if ((theirs & IBV_SEND_FENCE) != 0) ours |= flag::kFence;
-    if ((theirs & IBV_SEND_SOLICITED) != 0) ours |= flag::kSolicited;
-    if ((theirs & IBV_SEND_INLINE) != 0) ours |= flag::kInline;
-    flags[theirs] = static_cast<std::uint8_t>(ours);
-  }
-  return flags;
-}
-constexpr auto kFlags = make_flags();
-
 // man ibv_post_send. The length of the message is written to `bytes`.
 int check(const ibv_send_wr& request, const ibv_qp_cap& limits, Shape shape, std::uint64_t& bytes) {
-  if (shape == Shape::kUnsupported || (request.send_flags & ~0xfU) != 0) return EINVAL;
+  if (shape == Shape::kUnsupported || (request.send_flags & ~kKnownSendFlags) != 0) return EINVAL;
   if (request.num_sge < 0) return EINVAL;
   const bool is_inline = (request.send_flags & IBV_SEND_INLINE) != 0;
   const auto sges = static_cast<std::uint32_t>(request.num_sge);
@@ -133,7 +118,7 @@ void write_wqe(const ibv_send_wr& request, OpcodeRow row, std::uint64_t bytes, S
   wqe.length = static_cast<std::uint32_t>(bytes);
   wqe.immediate = request.imm_data;
   wqe.operation = row.operation;
-  wqe.flags = kFlags[request.send_flags & 0xf];
+  wqe.flags = kSendFlags[request.send_flags & kKnownSendFlags];
   wqe.status = transport::WcStatus::kSuccess;
   wqe.sge_count = 0;
   write_remote_part(request, row.shape, wqe);
@@ -166,9 +151,6 @@ int post_list(Qp& qp, ibv_send_wr*& request, std::uint32_t& posted) {
   }
   return 0;
 }
-
-// IBTA 10.8.2: work requests may be posted in RTS, SQD, SQE, and in ERR, where they are flushed.
-bool takes_requests(transport::QpState state) { return state >= transport::QpState::kRts; }
 
 }  // namespace
 

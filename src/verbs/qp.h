@@ -14,9 +14,13 @@
 #include "transport/qp.h"
 #include "verbs/cq.h"
 #include "verbs/pd.h"
+#include "verbs/send_builder.h"
 #include "verbs/srq.h"
 
 namespace uroce::verbs {
+
+// IBTA 10.8.2: work requests may be posted in RTS, SQD, SQE, and in ERR, where they are flushed.
+inline bool takes_requests(transport::QpState state) { return state >= transport::QpState::kRts; }
 
 struct Qp {
   Qp(Pd& domain, ibv_qp& public_part) : context(domain.context), pd(domain), handle(public_part) {}
@@ -29,6 +33,7 @@ struct Qp {
   ibv_qp_cap limits{};
   transport::Service service = transport::Service::kRc;
   bool signals_all = false;
+  SendBuilder builder;
   engine::Doorbell doorbell;
   transport::Qp core;
 

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Posting by functions: what arrives, what is refused and when, and that nothing is half posted.
+#include "unit/verbs/fixture.h"
+
+namespace uroce::verbs {
+namespace {
+
+struct SendBuilderTest : VerbsTest {
+  SendBuilderTest() {
+    a_ = make_qp();
+    b_ = make_qp();
+    connect(*a_, *b_);
+    from_ = make_mr(source_.data(), source_.size() * 8);
+    to_ = make_mr(target_.data(), target_.size() * 8);
+  }
+  [[nodiscard]] RemoteAddress remote(std::size_t word = 0) const {
+    return {to_->region.key, reinterpret_cast<std::uintptr_t>(&target_[word])};
+  }
+  [[nodiscard]] std::uint64_t local(std::size_t word = 0) const {
+    return reinterpret_cast<std::uintptr_t>(&source_[word]);
+  }
+  void set_sge(std::uint32_t length, std::size_t word = 0) {
+    wr_set_sge(*a_, from_->region.key, local(word), length);
+  }
+  static SendHead head(std::uint64_t wr_id, unsigned flags = IBV_SEND_SIGNALED) {
+    return {.wr_id = wr_id, .flags = flags};
+  }
+  void receive(std::uint64_t wr_id) {
+    ReceiveRequest request(target_.data(), 64, to_->region.key);
+    request.wr_id = wr_id;
+    ibv_recv_wr* bad = nullptr;
+    ASSERT_EQ(post_recv(*b_, &request, &bad), 0);
+  }
+  [[nodiscard]] std::uint32_t posted() { return a_->core.send_queue.next_post(); }
+
+  std::array<std::uint64_t, 64> source_{1, 2, 3, 4, 5, 6, 7, 8};
+  std::array<std::uint64_t, 64> target_{};
+  Qp* a_ = nullptr;
+  Qp* b_ = nullptr;
+  Mr* from_ = nullptr;
+  Mr* to_ = nullptr;
+};
+
+TEST_F(SendBuilderTest, EveryOperationArrives) {
+  receive(100);
+  receive(101);
+  receive(102);
+  wr_start(*a_);
+  wr_write(*a_, head(1), remote(8));
+  set_sge(16);
+  wr_write_immediate(*a_, head(2), remote(10), 0x1234);
+  set_sge(8, 2);
+  wr_send(*a_, head(3));
+  set_sge(8);
+  wr_send_immediate(*a_, head(4), 0x5678);
+  set_sge(8, 1);
+  wr_fetch_add(*a_, head(5), remote(8), 41);
+  set_sge(8, 20);
+  wr_compare_swap(*a_, head(6), remote(9), 2, 77);
+  set_sge(8, 21);
+  wr_read(*a_, head(7), remote(8));
+  set_sge(16, 22);
+  ASSERT_EQ(wr_complete(*a_), 0);
+  const std::vector<ibv_wc> all = wait_for(10);
+  std::uint64_t next = 1;
+  for (const ibv_wc& wc : all) {
+    EXPECT_EQ(wc.status, IBV_WC_SUCCESS) << wc.wr_id;
+    if (wc.wr_id < 100) {
+      EXPECT_EQ(wc.wr_id, next++);
+    }
+    if (wc.wr_id == 100) {
+      EXPECT_EQ(wc.imm_data, 0x1234U);
+    }
+    if (wc.wr_id == 102) {
+      EXPECT_EQ(wc.imm_data, 0x5678U);
+    }
+  }
+  EXPECT_EQ(next, 8U);
+  EXPECT_EQ(target_[8], 42U);
+  EXPECT_EQ(target_[9], 77U);
+  EXPECT_EQ(target_[10], 3U);
+  EXPECT_EQ(target_[0], 2U);
+  EXPECT_EQ(source_[20], 1U);
+  EXPECT_EQ(source_[21], 2U);
+  EXPECT_EQ(source_[22], 42U);
+  EXPECT_EQ(source_[23], 77U);
+}
+
+TEST_F(SendBuilderTest, ListsAndInlineData) {
+  std::array<std::uint64_t, 3> gone{11, 12, 13};
+  wr_start(*a_);
+  wr_write(*a_, head(1), remote());
+  const std::array<ibv_sge, 2> list{ibv_sge{local(1), 8, from_->region.key},
+                                    ibv_sge{local(0), 8, from_->region.key}};
+  wr_set_sge_list(*a_, list);
+  wr_write(*a_, head(2, IBV_SEND_SIGNALED | IBV_SEND_INLINE), remote(2));
+  wr_set_inline_data(*a_, gone.data(), 8);
+  wr_write(*a_, head(3), remote(3));
+  const std::array<ibv_data_buf, 2> pieces{ibv_data_buf{&gone[1], 8}, ibv_data_buf{&gone[2], 8}};
+  wr_set_inline_data_list(*a_, pieces);
+  gone = {};
+  ASSERT_EQ(wr_complete(*a_), 0);
+  for (const ibv_wc& wc : wait_for(3)) EXPECT_EQ(wc.status, IBV_WC_SUCCESS);
+  const std::array<std::uint64_t, 5> expected{2, 1, 11, 12, 13};
+  EXPECT_TRUE(std::equal(expected.begin(), expected.end(), target_.begin()));
+}
+
+// Without a setter there are no data; and what is not signalled does not complete.
+TEST_F(SendBuilderTest, NoDataAndNoSignal) {
+  wr_start(*a_);
+  wr_write(*a_, head(1, 0), remote());
+  wr_write(*a_, head(2), remote());
+  ASSERT_EQ(wr_complete(*a_), 0);
+  EXPECT_EQ(wait_for(1).front().wr_id, 2U);
+  EXPECT_EQ(target_[0], 0U);
+}
+
+TEST_F(SendBuilderTest, WhatIsAbortedNeverWas) {
+  wr_start(*a_);
+  wr_write(*a_, head(1), remote());
+  set_sge(8);
+  wr_abort(*a_);
+  EXPECT_EQ(posted(), 0U);
+  wr_start(*a_);
+  wr_write(*a_, head(2), remote(1));
+  set_sge(8);
+  ASSERT_EQ(wr_complete(*a_), 0);
+  EXPECT_EQ(wait_for(1).front().wr_id, 2U);
+  EXPECT_EQ(target_[0], 0U);
+  EXPECT_EQ(target_[1], 1U);
+}
+
+// man ibv_wr_post: on failure the entire posting is aborted.
+TEST_F(SendBuilderTest, OneMoreThanFitsPostsNone) {
+  wr_start(*a_);
+  for (std::uint64_t i = 0; i < 17; ++i) {
+    wr_write(*a_, head(i), remote());
+    set_sge(8);
+  }
+  EXPECT_EQ(wr_complete(*a_), ENOMEM);
+  EXPECT_EQ(posted(), 0U);
+  wr_start(*a_);
+  for (std::uint64_t i = 0; i < 16; ++i) {
+    wr_write(*a_, head(i), remote());
+    set_sge(8);
+  }
+  EXPECT_EQ(wr_complete(*a_), 0);
+  EXPECT_EQ(wait_for(16).back().wr_id, 15U);
+}
+
+TEST_F(SendBuilderTest, EachFaultIsToldAtTheEnd) {
+  const std::array<ibv_sge, 5> five{};
+  struct Case {
+    const char* name;
+    void (*build)(SendBuilderTest& t, const std::array<ibv_sge, 5>& five);
+  };
+  const Case cases[] = {
+      {"more SGEs than the queue pair has",
+       [](SendBuilderTest& t, const auto& list) {
+         wr_send(*t.a_, head(1));
+         wr_set_sge_list(*t.a_, list);
+       }},
+      {"a message above 2 GiB",
+       [](SendBuilderTest& t, const auto&) {
+         wr_send(*t.a_, head(1));
+         t.set_sge(0x8000'0001);
+       }},
+      {"more inline data than the queue pair takes",
+       [](SendBuilderTest& t, const auto&) {
+         wr_send(*t.a_, head(1));
+         wr_set_inline_data(*t.a_, t.source_.data(), 65);
+       }},
+      {"pieces of inline data whose sum wraps",
+       [](SendBuilderTest& t, const auto&) {
+         const ibv_data_buf pieces[] = {{t.source_.data(), SIZE_MAX}, {t.source_.data(), 2}};
+         wr_send(*t.a_, head(1));
+         wr_set_inline_data_list(*t.a_, pieces);
+       }},
+      {"inline data of a READ",
+       [](SendBuilderTest& t, const auto&) {
+         wr_read(*t.a_, head(1), t.remote());
+         wr_set_inline_data(*t.a_, t.source_.data(), 8);
+       }},
+      {"an atomic without a place for its result",
+       [](SendBuilderTest& t, const auto&) { wr_fetch_add(*t.a_, head(1), t.remote(), 1); }},
+      {"the same, with another behind it",
+       [](SendBuilderTest& t, const auto&) {
+         wr_fetch_add(*t.a_, head(1), t.remote(), 1);
+         wr_send(*t.a_, head(2));
+       }},
+      {"an atomic with too little room for it",
+       [](SendBuilderTest& t, const auto&) {
+         wr_compare_swap(*t.a_, head(1), t.remote(), 1, 2);
+         t.set_sge(7);
+       }},
+      {"a flag that nothing here has",
+       [](SendBuilderTest& t, const auto&) {
+         wr_send(*t.a_, head(1, IBV_SEND_IP_CSUM));
+         t.set_sge(8);
+       }},
+  };
+  for (const Case& c : cases) {
+    wr_start(*a_);
+    wr_write(*a_, head(0), remote());
+    set_sge(8);
+    c.build(*this, five);
+    wr_send(*a_, head(9));
+    set_sge(8);
+    EXPECT_EQ(wr_complete(*a_), EINVAL) << c.name;
+    EXPECT_EQ(posted(), 0U) << c.name;
+  }
+}
+
+TEST_F(SendBuilderTest, TheStateIsLookedAtInTheEnd) {
+  Qp* const fresh = make_qp();
+  wr_start(*fresh);
+  wr_send(*fresh, head(1));
+  EXPECT_EQ(wr_complete(*fresh), EINVAL);
+  ASSERT_EQ(to_state(*a_, IBV_QPS_ERR), 0);
+  wr_start(*a_);
+  wr_send(*a_, head(2));
+  EXPECT_EQ(wr_complete(*a_), 0);
+  EXPECT_EQ(wait_for(1).front().status, IBV_WC_WR_FLUSH_ERR);
+}
+
+TEST_F(SendBuilderTest, BothWaysOfPostingOnOneQueue) {
+  for (std::uint64_t i = 0; i < 10; i += 2) {
+    SendRequest request(IBV_WR_RDMA_WRITE, source_.data(), 8, from_->region.key);
+    request.wr_id = i;
+    request.wr.rdma = {remote().address, remote().rkey};
+    ibv_send_wr* bad = nullptr;
+    ASSERT_EQ(post_send(*a_, &request, &bad), 0);
+    wr_start(*a_);
+    wr_write(*a_, head(i + 1), remote());
+    set_sge(8);
+    ASSERT_EQ(wr_complete(*a_), 0);
+  }
+  const std::vector<ibv_wc> all = wait_for(10);
+  for (std::size_t i = 0; i < all.size(); ++i) EXPECT_EQ(all[i].wr_id, i);
+}
+
+TEST(SendOperationsTest, OnlyWhatIsThere) {
+  EXPECT_NE(send_operations(IBV_QPT_RC) & IBV_QP_EX_WITH_RDMA_READ, 0U);
+  EXPECT_EQ(send_operations(IBV_QPT_RC) & IBV_QP_EX_WITH_TSO, 0U);
+  EXPECT_EQ(send_operations(IBV_QPT_RAW_PACKET), 0U);
+}
+
+}  // namespace
+}  // namespace uroce::verbs
