@@ -2,7 +2,8 @@
 // What may be done to a memory region, as a typed set of flags. The values are those of
 // IBV_ACCESS_*, so that verbs translates by a cast (and asserts each of them).
 //
-// Reading by the local side is always allowed and has no flag: it needs Access::kNone.
+// Reading by the local side is always allowed and has no flag of IBV_ACCESS_*: it needs
+// Access::kNone.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,11 @@ enum class Access : std::uint32_t {
   kZeroBased = 1U << 5,
   kOnDemand = 1U << 6,
   kHugeTlb = 1U << 7,
+  kFlushGlobal = 1U << 8,
+  kFlushPersistent = 1U << 9,
   kRelaxedOrdering = 1U << 20,
+  // Ours: may be used by its L_Key. Regions have it and windows have not (mr_table.h).
+  kLocal = 1U << 31,
 };
 
 constexpr Access operator|(Access a, Access b) {

@@ -12,11 +12,12 @@ MrTable::MrTable(std::span<MemoryRegion> slots) : slots_(slots), mask_(slots.siz
 }
 
 Resolved MrTable::resolve(std::uint32_t key, std::uint64_t address, std::uint64_t length,
-                          Access needed, PdId pd) const {
+                          Access needed, Accessor by) const {
   if (length == 0) return {};
   const MemoryRegion* region = find(key);
   if (region == nullptr) return {nullptr, MemoryFault::kInvalidKey};
-  if (region->pd != pd) return {nullptr, MemoryFault::kWrongPd};
+  if (region->pd != by.pd) return {nullptr, MemoryFault::kWrongPd};
+  if (region->qp != Qpn{} && region->qp != by.qp) return {nullptr, MemoryFault::kWrongQp};
   if (!has(region->access, needed)) return {nullptr, MemoryFault::kAccess};
   // Modulo 2^64 an address below the region becomes an offset behind its end, since insert() lets
   // no region wrap; and `length` is compared with what is left, never added to anything.
@@ -37,9 +38,9 @@ std::size_t MrTable::probe(std::uint32_t key) const {
   return i;
 }
 
-const MemoryRegion* MrTable::find(std::uint32_t key) const {
+MemoryRegion* MrTable::find_slot(std::uint32_t key) const {
   if (slots_.empty()) return nullptr;
-  const MemoryRegion& slot = slots_[probe(key)];
+  MemoryRegion& slot = slots_[probe(key)];
   return !slot.is_empty() && slot.key == key ? &slot : nullptr;
 }
 
@@ -51,12 +52,15 @@ InsertOutcome MrTable::insert(const MemoryRegion& region) {
   MemoryRegion& slot = slots_[probe(region.key)];
   if (!slot.is_empty()) return InsertOutcome::kKeyTaken;
   slot = region;
+  if (!slot.is_window()) slot.access = slot.access | Access::kLocal;
   ++size_;
   return InsertOutcome::kInserted;
 }
 
 bool MrTable::erase(std::uint32_t key) {
-  if (find(key) == nullptr) return false;
+  MemoryRegion* const erased = find_slot(key);
+  if (erased == nullptr || erased->window_count != 0) return false;
+  unbind(*erased);
   // Walk the rest of the cluster; whatever may live in the hole (its home is not behind it) moves
   // there and leaves the next hole.
   std::size_t hole = probe(key);

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// All memory regions of a device, found by key: the one place that decides whether an access to
-// memory is allowed, for SGEs (L_Key) and for peers (R_Key) alike.
+// All memory regions and windows of a device, found by key: the one place that decides whether an
+// access to memory is allowed, for SGEs (L_Key) and for peers (R_Key) alike.
 //
 // A key is an index (high 24 bits) and a variant (low 8). Its maker draws all 32 bits from a
 // CSPRNG, so the index is its own hash; both keys of a region have the same value. The table is
 // open addressing with linear probing, at most half full, in slots that the caller owns; erasing
 // shifts the rest of a cluster back, so that there are no tombstones and the cost never grows with
-// age. A slot is one cache line. Whoever holds the shard's lock may call; the caller allocates and
+// age. A slot is one cache line, also that of a window, which has its own base, bounds and rights:
+// looking one up does not touch its region. What binds and unbinds windows is in window.cc.
+//
+// Whoever holds the shard's lock may call; the caller allocates and
 // frees slots outside of it:
 //
 //   MrTable table(slots);                                     // value-initialised, power of two
 //   while (table.insert(region) == InsertOutcome::kKeyTaken) region.key = random();
-//   if (auto [at, fault] = table.resolve(rkey, va, n, Access::kRemoteWrite, pd); ...)
+//   if (auto [at, fault] = table.resolve(rkey, va, n, Access::kRemoteWrite, by); ...)
 //
 // Wrong: keeping a Resolved::base after the lock is let go; the region may be gone.
 #pragma once
@@ -25,6 +28,9 @@
 
 namespace uroce::memory {
 
+enum class KeyKind : std::uint8_t { kRegion, kWindowType1, kWindowType2 };
+
+// A window that is not bound has no length and no rights.
 struct alignas(64) MemoryRegion {
   std::uint64_t iova = 0;     // what SGEs and peers call its first byte; 0 if zero-based
   std::uint64_t length = 0;   // bytes
@@ -32,8 +38,13 @@ struct alignas(64) MemoryRegion {
   PdId pd{};                  // never 0: that marks an empty slot
   Access access = Access::kNone;
   std::uint32_t key = 0;  // L_Key and R_Key
+  Qpn qp{};               // the one that a type 2 window is bound to; 0: any
+  KeyKind kind = KeyKind::kRegion;
+  std::uint32_t window_count = 0;  // of a region: bound to it
+  std::uint32_t region_key = 0;    // of a bound window
 
   [[nodiscard]] constexpr bool is_empty() const { return pd == PdId{}; }
+  [[nodiscard]] constexpr bool is_window() const { return kind != KeyKind::kRegion; }
 };
 static_assert(sizeof(MemoryRegion) == 64, "a look-up touches one cache line");
 
@@ -42,7 +53,20 @@ constexpr bool range_wraps(std::uint64_t address, std::uint64_t length) {
   return length != 0 && address + (length - 1) < address;
 }
 
-enum class MemoryFault : std::uint8_t { kNone, kInvalidKey, kWrongPd, kOutOfBounds, kAccess };
+enum class MemoryFault : std::uint8_t {
+  kNone,
+  kInvalidKey,
+  kWrongPd,
+  kWrongQp,
+  kOutOfBounds,
+  kAccess
+};
+
+// Through which QP a peer comes.
+struct Accessor {
+  PdId pd;
+  Qpn qp;
+};
 
 struct [[nodiscard]] Resolved {
   std::byte* base = nullptr;  // null when there is a fault, and for zero bytes
@@ -56,6 +80,22 @@ enum class [[nodiscard]] InsertOutcome : std::uint8_t{
     kBadRegion,  // no PD, or its range wraps
 };
 
+// Memory by the key of a region.
+struct RegionAddress {
+  LKey key{};
+  std::uint64_t address = 0;
+};
+
+// A work request that binds a window.
+struct WindowBinding {
+  RKey window{};  // its index, and the variant that it gets
+  LKey region{};
+  std::uint64_t address = 0;  // as the region has it, also of a zero-based window
+  std::uint64_t length = 0;   // 0: unbind (type 1)
+  Access access = Access::kNone;
+  Accessor by{};
+};
+
 class MrTable {
  public:
   MrTable() = default;  // no room
@@ -64,10 +104,10 @@ class MrTable {
   explicit MrTable(std::span<MemoryRegion> slots);
 
   InsertOutcome insert(const MemoryRegion& region);
-  // False when there is no such key.
+  // False when there is no such key, or windows are bound to the region. A window is unbound.
   bool erase(std::uint32_t key);
   // Valid until the next insert, erase or rehash_into; null when there is no such key.
-  [[nodiscard]] const MemoryRegion* find(std::uint32_t key) const;
+  [[nodiscard]] const MemoryRegion* find(std::uint32_t key) const { return find_slot(key); }
 
   // Moves everything to `slots` (as for the constructor, room for all), and returns the old ones.
   [[nodiscard]] std::span<MemoryRegion> rehash_into(std::span<MemoryRegion> slots);
@@ -76,16 +116,24 @@ class MrTable {
   [[nodiscard]] std::size_t capacity() const { return slots_.size() / 2; }
   [[nodiscard]] std::size_t slot_count() const { return slots_.size(); }
 
-  // IBTA 10.6.3: where `length` bytes at `address` are, if the key, its PD, the rights and the
-  // bounds allow it; checked in this order. C9-88: zero bytes are granted without a look at the
+  // IBTA 10.6.7.2: false, and nothing has changed, when it is not allowed.
+  [[nodiscard]] bool bind(const WindowBinding& binding);
+  // IBTA 10.6.5: a type 2 window is free again. False: the key is of nothing that `by` may
+  // invalidate.
+  [[nodiscard]] bool invalidate(RKey key, Accessor by);
+  // What lies behind `address` in a bound window; of a region, or what is not there: itself.
+  [[nodiscard]] RegionAddress behind(RKey key, std::uint64_t address) const;
+
+  // IBTA 10.6.3: where `length` bytes at `address` are, if the key, its PD and QP, the rights and
+  // the bounds allow it; checked in this order. C9-88: zero bytes are granted without a look at the
   // key, which may be anything.
   Resolved resolve(LKey key, std::uint64_t address, std::uint64_t length, Access needed,
                    PdId pd) const {
-    return resolve(key.value, address, length, needed, pd);
+    return resolve(key.value, address, length, needed | Access::kLocal, {pd, Qpn{}});
   }
   Resolved resolve(RKey key, std::uint64_t address, std::uint64_t length, Access needed,
-                   PdId pd) const {
-    return resolve(key.value, address, length, needed, pd);
+                   Accessor by) const {
+    return resolve(key.value, address, length, needed, by);
   }
 
  private:
@@ -93,7 +141,9 @@ class MrTable {
   // The slot that holds the key's index, or the empty one where it would go.
   [[nodiscard]] std::size_t probe(std::uint32_t key) const;
   Resolved resolve(std::uint32_t key, std::uint64_t address, std::uint64_t length, Access needed,
-                   PdId pd) const;
+                   Accessor by) const;
+  [[nodiscard]] MemoryRegion* find_slot(std::uint32_t key) const;
+  void unbind(MemoryRegion& window);
 
   std::span<MemoryRegion> slots_;
   std::size_t mask_ = 0;

@@ -15,7 +15,7 @@ using wire::PacketView;
 Fault resolve_target(const HcaState& hca, const Qp& qp, std::uint64_t length, std::byte*& target) {
   const RcResponder& responder = qp.responder;
   const auto found = hca.regions.resolve(responder.write_rkey, responder.write_address, length,
-                                         Access::kRemoteWrite, qp.pd);
+                                         Access::kRemoteWrite, accessor(qp));
   target = found.base;
   return found.fault == memory::MemoryFault::kNone ? Fault::kNone : Fault::kRemoteKey;
 }

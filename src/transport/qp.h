@@ -101,4 +101,7 @@ struct Qp {
   void* user = nullptr;
 };
 
+// What a peer's R_Key is looked up for.
+inline memory::Accessor accessor(const Qp& qp) { return {qp.pd, qp.number}; }
+
 }  // namespace uroce::transport

@@ -45,7 +45,8 @@ Fault execute_read(HcaState& hca, Qp& qp, const PacketView& view) {
   const wire::Reth& reth = view.reth;
   if (reth.dma_bytes > kMessageBytesMax) return Fault::kInvalidRequest;
   if (hca.regions
-          .resolve(reth.rkey, reth.virtual_address, reth.dma_bytes, Access::kRemoteRead, qp.pd)
+          .resolve(reth.rkey, reth.virtual_address, reth.dma_bytes, Access::kRemoteRead,
+                   accessor(qp))
           .fault != memory::MemoryFault::kNone) {
     return Fault::kRemoteKey;
   }
@@ -64,7 +65,7 @@ Fault execute_atomic(HcaState& hca, Qp& qp, const PacketView& view) {
   const wire::AtomicEth& eth = view.atomic_eth;
   if (eth.virtual_address % sizeof(std::uint64_t) != 0) return Fault::kInvalidRequest;  // 9.4.5
   const auto target = hca.regions.resolve(eth.rkey, eth.virtual_address, sizeof(std::uint64_t),
-                                          Access::kRemoteAtomic, qp.pd);
+                                          Access::kRemoteAtomic, accessor(qp));
   if (target.fault != memory::MemoryFault::kNone) return Fault::kRemoteKey;
   ReplayEntry* entry = keep(qp, view, 1);
   if (entry == nullptr) return Fault::kInvalidRequest;

@@ -111,7 +111,7 @@ bool send_read_response(HcaState& hca, Qp& qp, ReplayEntry& entry, std::uint32_t
   const auto bytes = static_cast<std::uint32_t>(
       std::min<std::uint64_t>(entry.length - offset, std::uint64_t{packets} * qp.path_mtu));
   const auto source = hca.regions.resolve(entry.rkey, entry.address + offset, bytes,
-                                          memory::Access::kRemoteRead, qp.pd);
+                                          memory::Access::kRemoteRead, accessor(qp));
   if (source.fault != memory::MemoryFault::kNone) return false;
 
   TxFrame& frame = burst.next();

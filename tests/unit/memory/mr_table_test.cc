@@ -13,6 +13,7 @@ namespace uroce::memory {
 namespace {
 
 constexpr PdId kPd{7};
+constexpr Accessor kBy{kPd, Qpn{0x11}};
 constexpr std::uint32_t kKey = 0xabcd'ef12;
 constexpr std::uint64_t kIova = 0x10'0000;
 constexpr Access kAll = Access::kLocalWrite | Access::kRemoteWrite | Access::kRemoteRead;
@@ -33,7 +34,7 @@ class MrTableTest : public testing::Test {
     ASSERT_EQ(table_.insert(placed), InsertOutcome::kInserted);
   }
   Resolved remote_write(std::uint64_t address, std::uint64_t length) const {
-    return table_.resolve(RKey{kKey}, address, length, Access::kRemoteWrite, kPd);
+    return table_.resolve(RKey{kKey}, address, length, Access::kRemoteWrite, kBy);
   }
 
   std::array<std::byte, 0x1000> memory_{};
@@ -63,11 +64,11 @@ TEST_F(MrTableTest, FaultsAreToldInTheOrderKeyPdAccessBounds) {
   const std::uint64_t outside = kIova + 0x2000;
   const Access more = Access::kRemoteAtomic;
   const PdId other{8};
-  EXPECT_EQ(table_.resolve(RKey{kKey ^ 1}, outside, 1, more, other).fault,
+  EXPECT_EQ(table_.resolve(RKey{kKey ^ 1}, outside, 1, more, {other, {}}).fault,
             MemoryFault::kInvalidKey);
-  EXPECT_EQ(table_.resolve(RKey{kKey}, outside, 1, more, other).fault, MemoryFault::kWrongPd);
-  EXPECT_EQ(table_.resolve(RKey{kKey}, outside, 1, more, kPd).fault, MemoryFault::kAccess);
-  EXPECT_EQ(table_.resolve(RKey{kKey}, outside, 1, kAll, kPd).fault, MemoryFault::kOutOfBounds);
+  EXPECT_EQ(table_.resolve(RKey{kKey}, outside, 1, more, {other, {}}).fault, MemoryFault::kWrongPd);
+  EXPECT_EQ(table_.resolve(RKey{kKey}, outside, 1, more, kBy).fault, MemoryFault::kAccess);
+  EXPECT_EQ(table_.resolve(RKey{kKey}, outside, 1, kAll, kBy).fault, MemoryFault::kOutOfBounds);
 }
 
 TEST_F(MrTableTest, AKeyOfTheSameIndexButAnotherVariantIsInvalid) {
@@ -82,7 +83,8 @@ TEST_F(MrTableTest, AKeyOfTheSameIndexButAnotherVariantIsInvalid) {
 // IBTA C9-88
 TEST_F(MrTableTest, ZeroBytesAreGrantedWithoutALookAtTheKey) {
   for (const std::uint64_t address : {0ULL, 0xdead'beefULL, ~0ULL}) {
-    const Resolved at = table_.resolve(RKey{0xdead'beef}, address, 0, Access::kRemoteWrite, PdId{});
+    const Resolved at =
+        table_.resolve(RKey{0xdead'beef}, address, 0, Access::kRemoteWrite, Accessor{});
     EXPECT_EQ(at.fault, MemoryFault::kNone);
     EXPECT_EQ(at.base, nullptr);
   }
@@ -238,7 +240,7 @@ TEST(MrTableProperty, BoundsAgreeWithWideArithmetic) {
     const std::uint64_t bytes = random() % 2 == 0 ? near(length) : near(~address);
     if (bytes == 0) continue;
     const bool inside = address >= iova && Wide{address} + bytes <= end;
-    const Resolved at = table.resolve(RKey{kKey}, address, bytes, Access::kNone, kPd);
+    const Resolved at = table.resolve(RKey{kKey}, address, bytes, Access::kNone, kBy);
     ASSERT_EQ(at.fault, inside ? MemoryFault::kNone : MemoryFault::kOutOfBounds)
         << iova << " " << length << ": " << address << " " << bytes;
   }
