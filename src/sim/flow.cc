@@ -17,6 +17,7 @@ WcOpcode opcode_of(SendOperation operation) {
   switch (operation) {
     case SendOperation::kSend:
     case SendOperation::kSendWithImmediate:
+    case SendOperation::kSendWithInvalidate:
       return WcOpcode::kSend;
     case SendOperation::kWrite:
     case SendOperation::kWriteWithImmediate:
@@ -27,6 +28,10 @@ WcOpcode opcode_of(SendOperation operation) {
       return WcOpcode::kCompareSwap;
     case SendOperation::kFetchAdd:
       return WcOpcode::kFetchAdd;
+    case SendOperation::kBindWindow:
+      return WcOpcode::kBindWindow;
+    case SendOperation::kLocalInvalidate:
+      return WcOpcode::kLocalInvalidate;
   }
   return WcOpcode::kSend;
 }

@@ -21,6 +21,9 @@ struct Pieces {
   void add(Range r) { ranges[count++] = r; }
 };
 
+// SENDs, WRITEs, READs and the two atomics: the first of SendOperation.
+inline constexpr std::size_t kOperationCount = 7;
+
 // What is wrong with a request, on purpose.
 enum class Poison : std::uint8_t {
   kNone,

@@ -99,7 +99,7 @@ void draw_application(Scenario& s, Prng prng) {
   s.message_bytes = std::min(log_between(prng, 6, 15), (256U << 10) / s.capacity);
   s.requests = log_between(prng, 3, 7);
   for (std::uint32_t& weight : s.weights) weight = prng.chance(30 * kPercent) ? 0 : prng.below(100);
-  s.weights[prng.below(kSendOperationCount)] += 20;
+  s.weights[prng.below(kOperationCount)] += 20;
   s.think = nanoseconds(log_between(prng, 12, 19));
   if (is_on()) s.late_poll = prng.below(90 * kPercent);
   if (is_on()) s.late_receive = prng.below(90 * kPercent);

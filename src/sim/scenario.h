@@ -8,6 +8,7 @@
 
 #include "sim/link.h"
 #include "sim/node.h"
+#include "sim/request.h"
 #include "transport/hca_state.h"
 
 namespace uroce::sim {
@@ -39,7 +40,7 @@ struct Scenario {
   std::uint32_t message_bytes = 4096;  // at most
   std::uint32_t capacity = 16;         // of each queue
   std::uint32_t requests = 40;         // that each end posts in all
-  std::array<std::uint32_t, transport::kSendOperationCount> weights{};
+  std::array<std::uint32_t, kOperationCount> weights{};
   Duration think = microseconds(20);  // between two looks at the queues, on average half as much
   std::uint32_t late_poll = 0, late_receive = 0;  // so many looks of a million leave it out
   std::uint32_t disturb = 0;                      // ... and so many change or destroy the QP

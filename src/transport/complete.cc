@@ -10,6 +10,7 @@ WcOpcode opcode_of(SendOperation operation) {
   switch (operation) {
     case SendOperation::kSend:
     case SendOperation::kSendWithImmediate:
+    case SendOperation::kSendWithInvalidate:
       return WcOpcode::kSend;
     case SendOperation::kWrite:
     case SendOperation::kWriteWithImmediate:
@@ -20,6 +21,10 @@ WcOpcode opcode_of(SendOperation operation) {
       return WcOpcode::kCompareSwap;
     case SendOperation::kFetchAdd:
       return WcOpcode::kFetchAdd;
+    case SendOperation::kBindWindow:
+      return WcOpcode::kBindWindow;
+    case SendOperation::kLocalInvalidate:
+      return WcOpcode::kLocalInvalidate;
   }
   return WcOpcode::kSend;
 }
@@ -97,6 +102,12 @@ void complete_receive(HcaState& hca, Qp& qp, const Received& received) {
   entry->status = received.status;
   entry->opcode = received.opcode;
   entry->flags = received.flags;
+}
+
+void report_drained(HcaState& hca, Qp& qp) {
+  if (!qp.sqd_notify_due || qp.requester.oldest_index != qp.requester.assigned_index) return;
+  qp.sqd_notify_due = false;
+  raise_event(hca, qp, EventType::kSqDrained);
 }
 
 void raise_event(HcaState& hca, Qp& qp, EventType type) {

@@ -24,6 +24,9 @@ struct Received {
 // The receive WQE in hand ends.
 void complete_receive(HcaState& hca, Qp& qp, const Received& received);
 
+// In SQD: what was begun is finished.
+void report_drained(HcaState& hca, Qp& qp);
+
 void raise_event(HcaState& hca, Qp& qp, EventType type);
 
 // IBTA 10.2.9.2: too few requests left raise the event once and disarm the limit.

@@ -28,7 +28,7 @@ struct Cqe {
   std::atomic<std::uint32_t>* released = nullptr;  // the queue whose slots this gives back
   std::uint32_t release_count = 0;
   std::uint32_t byte_count = 0;
-  std::uint32_t immediate = 0;  // as it was on the wire
+  std::uint32_t immediate = 0;  // as it was on the wire; with kWithInvalidate: the R_Key
   Qpn qpn;
   Qpn source_qpn;
   std::uint32_t vendor_error = 0;

@@ -53,17 +53,28 @@ inline Slice make_slice(const Qp& qp, const SendWqe& wqe, Psn psn, std::uint32_t
   return {psn, offset, packets, bytes, bytes == left};
 }
 
+constexpr wire::Suffix suffix_of(SendOperation operation) {
+  switch (operation) {
+    case SendOperation::kSendWithImmediate:
+    case SendOperation::kWriteWithImmediate:
+      return wire::Suffix::kImmediate;
+    case SendOperation::kSendWithInvalidate:
+      return wire::Suffix::kInvalidate;
+    default:
+      return wire::Suffix::kNone;
+  }
+}
+
 inline void build_data_headers(TxFrame& frame, const Qp& qp, wire::Service service,
                                const SendWqe& wqe, const Slice& slice, bool ack_request) {
   const bool begins = slice.offset == 0;
   const bool is_write =
       wqe.operation == SendOperation::kWrite || wqe.operation == SendOperation::kWriteWithImmediate;
-  const bool has_immediate = wqe.operation == SendOperation::kSendWithImmediate ||
-                             wqe.operation == SendOperation::kWriteWithImmediate;
+  const wire::Suffix suffix = suffix_of(wqe.operation);
+  const bool has_immediate = suffix == wire::Suffix::kImmediate;
   const wire::Bth bth{
       .opcode = wire::pick_opcode(service, is_write ? wire::Kind::kWrite : wire::Kind::kSend,
-                                  wire::make_place(begins, slice.ends),
-                                  has_immediate ? wire::Suffix::kImmediate : wire::Suffix::kNone),
+                                  wire::make_place(begins, slice.ends), suffix),
       .solicited = slice.ends && (wqe.flags & send_flag::kSolicited) != 0,
       .pkey = qp.pkey,
       .destination = qp.attributes.destination_qpn,
@@ -79,6 +90,8 @@ inline void build_data_headers(TxFrame& frame, const Qp& qp, wire::Service servi
     }
   } else if (slice.ends && has_immediate) {
     build(frame, bth, immediate);
+  } else if (slice.ends && suffix == wire::Suffix::kInvalidate) {
+    build(frame, bth, wire::Ieth{wqe.rkey});
   } else {
     build(frame, bth);
   }

@@ -3,6 +3,7 @@
 
 #include "memory/dma.h"
 #include "transport/receive.h"
+#include "transport/remote_invalidate.h"
 #include "transport/segment.h"
 
 namespace uroce::transport {
@@ -95,9 +96,10 @@ Fault execute_send(HcaState& hca, Qp& qp, const PacketView& view) {
     if (Fault f = take_receive(hca, qp); f != Fault::kNone) return f;
     responder.message_bytes = 0;
   }
-  // Only a window can be invalidated from afar, and there are none yet.
-  if (view.opcode->ieth) return Fault::kInvalidRequest;
   if (Fault f = place_received(hca, qp, view.payload); f != Fault::kNone) return f;
+  if (view.opcode->ieth) {
+    if (Fault f = invalidate_for_peer(hca, qp, view.ieth.rkey); f != Fault::kNone) return f;
+  }
   responder.message_bytes += static_cast<std::uint32_t>(view.payload.size());
   advance(responder, view, view.packet_count);
   if (view.opcode->ends()) finish_receive(hca, qp, view, WcOpcode::kReceive);

@@ -20,6 +20,8 @@ const std::array<FaultRow, kFaultCount> kFaults = {{
     {NakCode::kInvalidRequest, true, WcStatus::kLocalAccessError, EventType::kQpRequestError},
     /* kRemoteKey: class C */
     {NakCode::kRemoteAccess, true, WcStatus::kLocalAccessError, EventType::kQpAccessError},
+    /* kInvalidateKey: class J; its receive has what Linux's rxe gives it */
+    {NakCode::kRemoteAccess, true, WcStatus::kRemoteInvalidRequest, EventType::kQpAccessError},
     /* kReceiveTooShort: class C */
     {NakCode::kInvalidRequest, true, WcStatus::kLocalLengthError, EventType::kQpRequestError},
     /* kReceiveMemory: class A, our own application's fault */

@@ -20,10 +20,11 @@ enum class Fault : std::uint8_t {
   kInvalidRequest,   // opcode order, length against the path MTU, too many READs, alignment
   kAccessFlags,      // the QP does not allow the operation
   kRemoteKey,        // R_Key, its PD, rights or bounds
+  kInvalidateKey,    // of nothing that the peer may invalidate
   kReceiveTooShort,  // the message is longer than the receive WQE
   kReceiveMemory,    // the receive WQE's own SGEs are not ours to write
 };
-inline constexpr std::size_t kFaultCount = 8;
+inline constexpr std::size_t kFaultCount = 9;
 
 struct FaultRow {
   wire::NakCode nak;        // meaningless for kNone and kNotReady

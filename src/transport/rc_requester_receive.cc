@@ -12,6 +12,7 @@
 #include "memory/dma.h"
 #include "memory/sge_cursor.h"
 #include "transport/complete.h"
+#include "transport/local_operation.h"
 #include "transport/rc.h"
 #include "transport/recovery.h"
 #include "transport/retry.h"
@@ -45,6 +46,11 @@ void catch_up(RcRequester& requester) {
   requester.send_psn = requester.oldest_unacked_psn;
 }
 
+void finish_oldest(HcaState& hca, Qp& qp, std::uint32_t byte_count) {
+  complete_send(hca, qp, WcStatus::kSuccess, byte_count);
+  retire_local(hca, qp);
+}
+
 enum class Acknowledged { kAll, kGap };
 
 // Everything through `psn` has arrived. kGap: but for a READ or atomic without an answer.
@@ -63,7 +69,7 @@ Acknowledged ack_through(HcaState& hca, Instant now, Qp& qp, Psn psn) {
     const std::uint32_t acked = std::min(left, (psn - base).value() + 1);
     release_window(hca, qp, window_cost(qp, wqe, requester.oldest_unacked_psn, acked));
     requester.oldest_unacked_psn += acked;
-    if (acked == left) complete_send(hca, qp, WcStatus::kSuccess, wqe.length);
+    if (acked == left) finish_oldest(hca, qp, wqe.length);
     if (qp.state.load(std::memory_order_relaxed) == QpState::kErr) return Acknowledged::kAll;
   }
   if (requester.oldest_unacked_psn != before) {
@@ -82,10 +88,8 @@ void go_on(HcaState& hca, Qp& qp) {
       fail_oldest(hca, qp, oldest.status);
       return;
     }
-  } else if (qp.sqd_notify_due) {
-    qp.sqd_notify_due = false;
-    raise_event(hca, qp, EventType::kSqDrained);
   }
+  report_drained(hca, qp);
   if (requester.send_index != qp.send_queue.posted()) make_ready(hca, qp);
 }
 
@@ -190,7 +194,7 @@ void on_read_response(HcaState& hca, Instant now, Qp& qp, const wire::PacketView
   requester.oldest_unacked_psn = first + view.packet_count;
   if (is_end) pop_read(requester);
   if (is_end && end == wqe->last_psn) {
-    complete_send(hca, qp, WcStatus::kSuccess, wqe->length);
+    finish_oldest(hca, qp, wqe->length);
     catch_up(requester);
   }
   on_progress(hca, now, qp);
@@ -212,7 +216,7 @@ void on_atomic_acknowledge(HcaState& hca, Instant now, Qp& qp, const wire::Packe
   }
   requester.oldest_unacked_psn = view.bth.psn + 1;
   pop_read(requester);
-  complete_send(hca, qp, WcStatus::kSuccess, sizeof original);
+  finish_oldest(hca, qp, sizeof original);
   catch_up(requester);
   on_progress(hca, now, qp);
 }

@@ -6,6 +6,7 @@
 
 #include "transport/complete.h"
 #include "transport/data_frame.h"
+#include "transport/local_operation.h"
 #include "transport/rc.h"
 #include "transport/recovery.h"
 #include "transport/retry.h"
@@ -43,9 +44,22 @@ bool has_request(const Qp& qp) {
   return false;
 }
 
+// It lies between two PSNs.
+void take_up_local(RcRequester& requester, SendWqe& wqe) {
+  wqe.status = WcStatus::kSuccess;
+  wqe.is_carried_out = false;
+  wqe.first_psn = requester.next_psn;
+  wqe.last_psn = requester.next_psn - 1;
+  ++requester.assigned_index;
+}
+
 // The request is taken up for the first time and gets its PSNs.
 bool take_up(Qp& qp, SendWqe& wqe) {
   RcRequester& requester = qp.requester;
+  if (is_local(wqe.operation)) {
+    take_up_local(requester, wqe);
+    return true;
+  }
   if ((requester.next_psn - requester.oldest_unacked_psn.value()).value() >= kPsnWindow) {
     return false;
   }
@@ -114,13 +128,19 @@ bool window_wants_ack(const HcaState& hca, const Qp& qp, std::uint32_t cost) {
          window_room(hca, qp) < cost + 4 * window_cost(1, qp.path_mtu);
 }
 
+// So far nobody else would ask: there is nothing behind it, or a local operation, which waits for
+// it and sends nothing.
+bool is_last_to_ask(const Qp& qp) {
+  const std::uint32_t next = qp.requester.send_index + 1;
+  return next == qp.send_queue.posted() || is_local(qp.send_queue.at(next).operation);
+}
+
 bool wants_ack(const HcaState& hca, Qp& qp, const SendWqe& wqe, std::uint32_t packets,
                std::uint32_t cost, bool ends) {
   RcRequester& requester = qp.requester;
   requester.packets_unasked += packets;
   requester.cost_unasked += cost;
-  const bool is_last_posted = requester.send_index + 1 == qp.send_queue.posted();
-  const bool asks = (ends && (wqe.is_signaled() || qp.signal_all || is_last_posted)) ||
+  const bool asks = (ends && (wqe.is_signaled() || qp.signal_all || is_last_to_ask(qp))) ||
                     requester.packets_unasked >= kPacketsUnaskedMax ||
                     flight_wants_ack(requester, packets) || window_wants_ack(hca, qp, cost);
   if (asks) requester.packets_unasked = requester.cost_unasked = 0;
@@ -275,18 +295,22 @@ bool send_atomic(HcaState& hca, Instant now, Qp& qp, SendWqe& wqe, TxBurst& burs
   return true;
 }
 
-}  // namespace
-
-bool next_request(HcaState& hca, Instant now, Qp& qp, TxBurst& burst) {
-  if (!has_request(qp)) return false;
-  RcRequester& requester = qp.requester;
-  while (requester.recovery.due_count != 0) {
-    if (send_missing(hca, now, qp, burst)) return true;
+// One that was carried out before is only stepped over. False: it has to wait, or has failed.
+[[gnu::cold]] bool pass_local(HcaState& hca, Qp& qp, SendWqe& wqe) {
+  if (!wqe.is_carried_out) {
+    if (must_wait(qp, wqe)) return false;
+    const WcStatus status = carry_out(hca, qp, wqe);
+    if (status != WcStatus::kSuccess) return hold_fault(hca, qp, wqe, status);
+    wqe.is_carried_out = true;
   }
-  if (requester.send_index == qp.send_queue.posted()) return false;
-  SendWqe& wqe = qp.send_queue.at(requester.send_index);
-  if (requester.send_index == requester.assigned_index && !take_up(qp, wqe)) return false;
-  if (wqe.status != WcStatus::kSuccess) return hold_fault(hca, qp, wqe, wqe.status);
+  ++qp.requester.send_index;
+  retire_local(hca, qp);
+  report_drained(hca, qp);
+  return true;
+}
+
+bool send(HcaState& hca, Instant now, Qp& qp, SendWqe& wqe, TxBurst& burst) {
+  RcRequester& requester = qp.requester;
   // C10-72: a fenced request begins when all READs and atomics before it are complete.
   const bool is_fenced = (wqe.flags & send_flag::kFence) != 0;
   if (is_fenced && requester.send_psn == wqe.first_psn && requester.reads_outstanding != 0) {
@@ -296,6 +320,24 @@ bool next_request(HcaState& hca, Instant now, Qp& qp, TxBurst& burst) {
   if (requester.reads_outstanding >= qp.attributes.max_read_atomic) return false;
   return is_atomic(wqe.operation) ? send_atomic(hca, now, qp, wqe, burst)
                                   : send_read(hca, now, qp, wqe, burst);
+}
+
+}  // namespace
+
+bool next_request(HcaState& hca, Instant now, Qp& qp, TxBurst& burst) {
+  RcRequester& requester = qp.requester;
+  while (has_request(qp)) {
+    while (requester.recovery.due_count != 0) {
+      if (send_missing(hca, now, qp, burst)) return true;
+    }
+    if (requester.send_index == qp.send_queue.posted()) return false;
+    SendWqe& wqe = qp.send_queue.at(requester.send_index);
+    if (requester.send_index == requester.assigned_index && !take_up(qp, wqe)) return false;
+    if (wqe.status != WcStatus::kSuccess) return hold_fault(hca, qp, wqe, wqe.status);
+    if (!is_local(wqe.operation)) return send(hca, now, qp, wqe, burst);
+    if (!pass_local(hca, qp, wqe)) return false;
+  }
+  return false;
 }
 
 void unsend_request(HcaState& hca, Qp& qp, FrameTag tag) {

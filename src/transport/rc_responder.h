@@ -33,9 +33,11 @@ struct ReplayEntry {
   Psn last_psn;
   std::uint32_t msn = 0;
   std::uint64_t value = 0;    // of an atomic: the original, not recomputed
+                              // of a READ with `granted`: its address there
   std::uint64_t address = 0;  // of a READ: where its first byte is
   std::uint32_t length = 0;
   RKey rkey;
+  LKey granted;  // of a READ whose window was invalidated before its answer: the region's
   Psn send_psn;  // next response packet to send
   Psn due_from;  // first packet of the response being given: it says FIRST or ONLY
   Psn due_last;  // ... and its last: LAST or ONLY

@@ -24,6 +24,7 @@ ReplayEntry* keep(Qp& qp, const PacketView& view, std::uint32_t packets) {
   ReplayEntry& entry = responder.replay[responder.replay_next];
   if (entry.is_due && !cancel_repeat(responder, responder.replay_next)) return nullptr;
   entry.is_repeat = false;
+  entry.granted = {};
   entry.kind = view.opcode->kind;
   entry.is_used = true;
   entry.first_psn = view.bth.psn;
@@ -132,7 +133,10 @@ void replay(HcaState& hca, Qp& qp, const PacketView& view) {
     entry->due_last = view.bth.psn + (packets_in(view.reth.dma_bytes, qp.path_mtu) - 1);
   }
   entry->send_psn = entry->due_from = view.bth.psn;
-  if (!entry->is_due) entry->is_repeat = true;
+  if (!entry->is_due) {
+    entry->is_repeat = true;
+    entry->granted = {};  // what is asked for now has to be granted now
+  }
   owe_replay(hca, qp, index);
 }
 

@@ -103,6 +103,15 @@ std::uint32_t packets_to_answer(const HcaState& hca, const Qp& qp, const ReplayE
       {left, facts.max_run_packets, packets_within(facts.max_run_bytes, qp.path_mtu)});
 }
 
+memory::Resolved source_of(const HcaState& hca, const Qp& qp, const ReplayEntry& entry,
+                           std::uint64_t offset, std::uint64_t bytes) {
+  using memory::Access;
+  return entry.granted == LKey{} ? hca.regions.resolve(entry.rkey, entry.address + offset, bytes,
+                                                       Access::kRemoteRead, accessor(qp))
+                                 : hca.regions.resolve(entry.granted, entry.value + offset, bytes,
+                                                       Access::kNone, qp.pd);
+}
+
 // False: the memory is not the peer's to read any more.
 bool send_read_response(HcaState& hca, Qp& qp, ReplayEntry& entry, std::uint32_t index,
                         TxBurst& burst) {
@@ -110,8 +119,7 @@ bool send_read_response(HcaState& hca, Qp& qp, ReplayEntry& entry, std::uint32_t
   const std::uint64_t offset = offset_of(entry.first_psn, entry.send_psn, qp.path_mtu);
   const auto bytes = static_cast<std::uint32_t>(
       std::min<std::uint64_t>(entry.length - offset, std::uint64_t{packets} * qp.path_mtu));
-  const auto source = hca.regions.resolve(entry.rkey, entry.address + offset, bytes,
-                                          memory::Access::kRemoteRead, accessor(qp));
+  const memory::Resolved source = source_of(hca, qp, entry, offset, bytes);
   if (source.fault != memory::MemoryFault::kNone) return false;
 
   TxFrame& frame = burst.next();

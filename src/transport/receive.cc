@@ -64,6 +64,10 @@ void finish_receive(HcaState& hca, Qp& qp, const wire::PacketView& view, WcOpcod
     received.flags = wc_flag::kWithImmediate;
     received.immediate = to_big(view.immediate.value);
   }
+  if (view.opcode->ieth) {
+    received.flags = wc_flag::kWithInvalidate;
+    received.immediate = view.ieth.rkey.value;  // a number to the application too
+  }
   if (view.opcode->deth) {
     received.flags |= wc_flag::kGrh;
     received.source = view.deth.source;

@@ -8,6 +8,7 @@
 
 #include "base/ids.h"
 #include "base/psn.h"
+#include "memory/access.h"
 #include "memory/sge.h"
 #include "transport/address_path.h"
 
@@ -21,8 +22,11 @@ enum class SendOperation : std::uint8_t {
   kRead,
   kCompareSwap,
   kFetchAdd,
+  kSendWithInvalidate,
+  kBindWindow,
+  kLocalInvalidate,
 };
-inline constexpr std::size_t kSendOperationCount = 7;
+inline constexpr std::size_t kSendOperationCount = 10;
 
 constexpr bool is_atomic(SendOperation o) {
   return o == SendOperation::kCompareSwap || o == SendOperation::kFetchAdd;
@@ -30,6 +34,11 @@ constexpr bool is_atomic(SendOperation o) {
 // Answered by data, and so counted against max_rd_atomic.
 constexpr bool is_read_or_atomic(SendOperation o) {
   return o == SendOperation::kRead || is_atomic(o);
+}
+
+// Carried out where it is posted: nothing is sent (local_operation.h).
+constexpr bool is_local(SendOperation o) {
+  return o == SendOperation::kBindWindow || o == SendOperation::kLocalInvalidate;
 }
 
 namespace send_flag {
@@ -46,6 +55,7 @@ enum class WcStatus : std::uint8_t {
   kLocalQpOperationError = 2,
   kLocalProtectionError = 4,
   kFlushed = 5,
+  kWindowBindError = 6,
   kBadResponse = 7,
   kLocalAccessError = 8,
   kRemoteInvalidRequest = 9,
@@ -63,8 +73,18 @@ enum class WcOpcode : std::uint8_t {
   kRdmaRead = 2,
   kCompareSwap = 3,
   kFetchAdd = 4,
+  kBindWindow = 5,
+  kLocalInvalidate = 6,
   kReceive = 128,
   kReceiveRdmaWithImmediate = 129,
+};
+
+// What a request binds a window to (memory::WindowBinding); the window is its rkey.
+struct WindowPart {
+  LKey region{};
+  std::uint64_t address = 0;
+  std::uint64_t length = 0;
+  memory::Access access = memory::Access::kNone;
 };
 
 struct SendWqe {
@@ -83,6 +103,7 @@ struct SendWqe {
   Psn first_psn;
   Psn last_psn;
   WcStatus status = WcStatus::kSuccess;  // a local fault waits here for its turn to complete
+  bool is_carried_out = false;           // of a local operation: it waits for its turn to complete
 
   // Of a datagram, in place of an atomic's operands.
   void set_target(const DatagramTarget& target) {
@@ -93,6 +114,19 @@ struct SendWqe {
     return {reinterpret_cast<AddressPath*>(static_cast<std::uintptr_t>(compare_add)),
             {static_cast<std::uint32_t>(swap)},
             {static_cast<std::uint32_t>(swap >> 32)}};
+  }
+
+  // Of a binding, in place of what a request to the peer has.
+  void set_window_part(const WindowPart& part) {
+    remote_address = part.address;
+    compare_add = part.length;
+    swap = std::uint64_t{part.region.value} << 32 | static_cast<std::uint32_t>(part.access);
+  }
+  [[nodiscard]] WindowPart window_part() const {
+    return {{static_cast<std::uint32_t>(swap >> 32)},
+            remote_address,
+            compare_add,
+            static_cast<memory::Access>(static_cast<std::uint32_t>(swap))};
   }
 
   [[nodiscard]] bool is_signaled() const { return (flags & send_flag::kSignaled) != 0; }

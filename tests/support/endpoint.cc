@@ -50,10 +50,16 @@ Endpoint::Endpoint(std::size_t buffer_bytes, std::uint32_t completions)
   region.base = buffer.data();
   region.pd = kPd;
   region.access = memory::Access::kLocalWrite | memory::Access::kRemoteWrite |
-                  memory::Access::kRemoteRead | memory::Access::kRemoteAtomic;
+                  memory::Access::kRemoteRead | memory::Access::kRemoteAtomic |
+                  memory::Access::kMwBind;
   region.key = kKey;
   (void)hca.regions().insert(region);
   cq.set_memory(cq_memory_, completions);
+}
+
+void Endpoint::add_window(RKey key, memory::KeyKind kind) {
+  const memory::MemoryRegion window{.pd = kPd, .key = key.value, .kind = kind};
+  if (hca.regions().insert(window) != memory::InsertOutcome::kInserted) std::abort();
 }
 
 void Endpoint::set_link(const LinkFacts& facts) {
@@ -154,6 +160,7 @@ void Endpoint::post_send(TestQp& test, const SendRequest& request) {
   wqe.compare_add = request.compare_add;
   wqe.swap = request.swap;
   wqe.flags = request.flags;
+  if (request.operation == SendOperation::kBindWindow) wqe.set_window_part(request.part);
   if (request.target) {
     wqe.set_target(*request.target);
     if (request.target->path != nullptr) ++request.target->path->users;

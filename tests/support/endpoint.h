@@ -71,6 +71,7 @@ struct SendRequest {
   std::uint32_t immediate = 0;
   std::uint64_t compare_add = 0, swap = 0;
   std::uint8_t flags = transport::send_flag::kSignaled;
+  transport::WindowPart part = {};  // of a binding
   std::optional<transport::DatagramTarget> target = {};
 };
 
@@ -81,6 +82,8 @@ class Endpoint {
 
   explicit Endpoint(std::size_t buffer_bytes, std::uint32_t completions = 1024);
 
+  // That is not bound yet; the buffer may be bound to.
+  void add_window(RKey key, memory::KeyKind kind);
   void set_link(const transport::LinkFacts& facts);
   TestQp& add_qp(Qpn number, const QpOptions& options = {});
   void to_init(TestQp& qp);
