@@ -42,7 +42,8 @@ void resolve(benchmark::State& state) {
   std::size_t i = 0;
   for (auto _ : state) {
     const RKey key{regions.keys[i++ & (regions.keys.size() - 1)]};
-    benchmark::DoNotOptimize(regions.table.resolve(key, 64, 4096, Access::kRemoteWrite, {kPd, Qpn{0x11}}));
+    benchmark::DoNotOptimize(
+        regions.table.resolve(key, 64, 4096, Access::kRemoteWrite, {kPd, Qpn{0x11}}));
   }
 }
 BENCHMARK(resolve)->Arg(1)->Arg(64)->Arg(4096)->Arg(1 << 20);

@@ -60,9 +60,16 @@ constexpr wire::Suffix suffix_of(SendOperation operation) {
       return wire::Suffix::kImmediate;
     case SendOperation::kSendWithInvalidate:
       return wire::Suffix::kInvalidate;
-    default:
-      return wire::Suffix::kNone;
+    case SendOperation::kSend:
+    case SendOperation::kWrite:
+    case SendOperation::kRead:
+    case SendOperation::kCompareSwap:
+    case SendOperation::kFetchAdd:
+    case SendOperation::kBindWindow:
+    case SendOperation::kLocalInvalidate:
+      break;
   }
+  return wire::Suffix::kNone;
 }
 
 inline void build_data_headers(TxFrame& frame, const Qp& qp, wire::Service service,

@@ -37,7 +37,7 @@ TEST_F(QpTest, CapabilitiesAreGivenAtTheLimitAndRefusedBeyond) {
 
 TEST_F(QpTest, OtherServicesAreNotSupported) {
   ibv_qp_init_attr a = usual_qp();
-  for (const ibv_qp_type type : {IBV_QPT_UC, IBV_QPT_UD, IBV_QPT_RAW_PACKET}) {
+  for (const ibv_qp_type type : {IBV_QPT_XRC_SEND, IBV_QPT_XRC_RECV, IBV_QPT_RAW_PACKET}) {
     a.qp_type = type;
     EXPECT_EQ(make_qp(a), nullptr);
     EXPECT_EQ(errno, EOPNOTSUPP);
