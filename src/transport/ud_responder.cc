@@ -35,7 +35,8 @@ void on_datagram(HcaState& hca, Qp& qp, const wire::PacketView& view) {
   qp.responder.message_bytes = 0;
   if (const Fault fault = place(hca, qp, view); fault != Fault::kNone) {
     complete_receive(hca, qp, {.status = kFaults[static_cast<std::size_t>(fault)].receive_status});
-    enter_error(hca, qp);
+    // A stranger's datagram that is too long is not the end of the queue pair.
+    if (fault != Fault::kReceiveTooShort) enter_error(hca, qp);
     return;
   }
   finish_receive(hca, qp, view, WcOpcode::kReceive);

@@ -160,12 +160,22 @@ TEST_F(UdTest, AWrongKeyOrNoReceiveIsALostDatagram) {
   EXPECT_EQ(endpoint.poll()->wr_id, 3U);
 }
 
-TEST_F(UdTest, ATooShortReceiveSaysSo) {
+TEST_F(UdTest, ADatagramThatIsTooLongFailsItsReceiveOnly) {
   endpoint.post_receive(qp, 3, {endpoint.sge(0, 43)});
+  endpoint.post_receive(qp, 4, {endpoint.sge(0, 44)});
   arrive(4);
   EXPECT_EQ(endpoint.poll()->status, WcStatus::kLocalLengthError);
-  EXPECT_EQ(qp.qp.state.load(), QpState::kErr);
   EXPECT_EQ(endpoint.buffer[20], std::byte{0});
+  EXPECT_EQ(qp.qp.state.load(), QpState::kRts);
+  arrive(4);
+  EXPECT_EQ(endpoint.poll()->status, WcStatus::kSuccess);
+}
+
+TEST_F(UdTest, AReceiveIntoForeignMemoryEndsTheQueuePair) {
+  endpoint.post_receive(qp, 3, {{endpoint.address(0), 100, {0xbad}}});
+  arrive(4);
+  EXPECT_EQ(endpoint.poll()->status, WcStatus::kLocalProtectionError);
+  EXPECT_EQ(qp.qp.state.load(), QpState::kErr);
 }
 
 // A peer in shared memory could leave them out.
