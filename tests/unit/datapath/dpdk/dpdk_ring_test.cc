@@ -80,12 +80,20 @@ TEST_F(DpdkRing, AFullPortRefusesAndLosesNothing) {
   EXPECT_EQ(link_->counters().tx_errors, 0u);
 }
 
-TEST_F(DpdkRing, AnUnresolvedNeighbourCostsPacketsAndIsCounted) {
+// As long as its first answer may come; then what is sent is lost.
+TEST_F(DpdkRing, AnUnresolvedNeighbourIsWaitedForAndThenCostsPackets) {
   Path path{.source = own_, .destination = ipv4(10, 0, 0, 99)};
   ASSERT_EQ(link_->open_path(path, Qpn{2}), 0);
   const auto payload = make_payload(10);
   WriteRun run(path, payload, 1024, 1);
-  EXPECT_EQ(link_->tx_burst({&run.frame, 1}), 0u);
+  EXPECT_EQ(link_->tx_burst({&run.frame, 1}), 1u);
+  EXPECT_TRUE(run.frame.refused);
+  EXPECT_EQ(link_->counters().tx_errors, 0u);
+  Collector collector(*link_);
+  ASSERT_TRUE(turn_until([&](Instant now) { collector.turn(now); },
+                         [&] {
+                           return link_->tx_burst({&run.frame, 1}) == 0;
+                         }));
   EXPECT_EQ(link_->counters().tx_errors, 1u);
 }
 
