@@ -249,7 +249,7 @@ void Hca::retry_refused(LinkId link) {
 }
 
 bool Hca::poll_transmit(Instant now, LinkId link, TxBurst& burst) {
-  settle(state_);
+  if (!state_.unsettled.empty()) settle(state_);
   auto& ready = state_.links[link].ready;
   while (!burst.is_full()) {
     Qp* qp = ready.pop_front();
@@ -282,7 +282,7 @@ bool Hca::is_unused() const {
 bool Hca::has_responses_due() const { return state_.responses_due != 0; }
 
 void Hca::publish_completions(Instant now) {
-  settle(state_);
+  if (!state_.unsettled.empty()) settle(state_);
   while (CompletionQueue* cq = state_.dirty.pop_front()) {
     if (cq->publish(now)) {
       state_.notify.push_back(*cq);

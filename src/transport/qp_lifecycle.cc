@@ -116,18 +116,9 @@ void enter_state(HcaState& hca, Instant now, Qp& qp, QpState to, std::uint32_t m
 }
 
 void on_posted(HcaState& hca, Qp& qp) {
-  switch (qp.state.load(std::memory_order_relaxed)) {
-    case QpState::kErr:
-      return flush(hca, qp);
-    case QpState::kSqe:
-      return flush_send_queue(hca, qp);
-    case QpState::kReset:
-    case QpState::kInit:
-    case QpState::kRtr:
-    case QpState::kRts:
-    case QpState::kSqd:
-      break;
-  }
+  const QpState state = qp.state.load(std::memory_order_relaxed);
+  if (state == QpState::kErr) return flush(hca, qp);
+  if (state == QpState::kSqe) return flush_send_queue(hca, qp);
   if (qp.service == Service::kRc) {
     make_ready(hca, qp);
   } else {

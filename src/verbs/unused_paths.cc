@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "verbs/unused_paths.h"
 
+#include <utility>
+
 #include "verbs/ah.h"
 
 namespace uroce::verbs {
