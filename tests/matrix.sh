@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # tests/matrix.sh [OPTIONS] [PLACE...]
 #
-# Every combination of options of perftest and ibv_rc_pingpong that the programs accept, over every
+# Every combination of options of perftest and ibv_{rc,uc,ud,srq}_pingpong that the programs accept, over every
 # datapath, in every topology: hours. Prints each pair as it ends, and a table at the end. Options:
 #   --only TEXT      pairs whose name contains it ("ib_read_bw -m 1024", "-q 16")
 #   --programs LIST  pingpong, perftest or both
