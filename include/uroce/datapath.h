@@ -32,6 +32,8 @@ struct DatapathCapabilities {
   std::uint32_t peer_window_bytes = 0;  // unacknowledged bytes a peer's receive buffer holds; 0:
                                         // the link refuses frames by itself instead of losing them
   bool trusted_memory = false;          // the link cannot corrupt, lose or reorder
+  std::uint16_t max_frame_bytes = 0;    // of an Ethernet frame without FCS and VLAN tag that is
+                                        // sent as it is; 0: not on this link
   std::uint64_t bits_per_second = 0;    // of the interface, for ibv_query_port; 0 when unknown
 };
 
@@ -65,6 +67,12 @@ class Datapath {
   [[nodiscard]] virtual int open_path(Path& path, Qpn destination) = 0;
   virtual void close_path(Path& path) = 0;
 
+  // From now on what is sent to this multicast group arrives, also what this process or another of
+  // this host sends; called once a group. 0, or an errno. Where all groups arrive anyhow there is
+  // nothing to do.
+  [[nodiscard]] virtual int join_group(const Gid& /*group*/) { return 0; }
+  virtual void leave_group(const Gid& /*group*/) {}
+
   // Before the first rx_burst of a turn, who takes it: the application, which polls, or the
   // engine's helper. There are turns that nobody announces.
   enum class Turn : std::uint8_t { kApplication, kHelper };
@@ -75,6 +83,15 @@ class Datapath {
 
   // Fills `packets` from the front and returns how many; 0 when there is nothing.
   [[nodiscard]] virtual std::size_t rx_burst(std::span<RxPacket> packets) = 0;
+
+  // Which Ethernet frames rx_burst lends whole from now on; at first none. Only links with
+  // `max_frame_bytes` have any.
+  enum class Frames : std::uint8_t {
+    kNone,
+    kForeign,  // those without a RoCE packet to this end; what this end answers is answered still
+    kAll,      // those with one as well
+  };
+  virtual void lend_frames(Frames) {}
 
   // Sends the frames in order. A frame that cannot be taken now is marked `refused`, and so is
   // every later one of the burst to the same route; returns how many were refused. What was taken

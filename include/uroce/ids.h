@@ -14,6 +14,8 @@ struct Qpn {
   friend constexpr bool operator==(Qpn, Qpn) = default;
 };
 
+inline constexpr Qpn kMulticastQpn{0xff'ffff};
+
 // QPNs are handed out to processes in blocks of this many, so that a packet's owner is
 // `qpn / kQpnsPerBlock`.
 inline constexpr std::uint32_t kQpnsPerBlock = 256;
@@ -30,6 +32,14 @@ struct Gid {
       if (bytes[i] != 0) return false;
     }
     return bytes[10] == 0xff && bytes[11] == 0xff;
+  }
+  // 224.0.0.0/4 or ff00::/8.
+  [[nodiscard]] constexpr bool is_multicast() const {
+    return is_ipv4() ? (bytes[12] & 0xf0) == 0xe0 : bytes[0] == 0xff;
+  }
+  // fe80::/10; no IPv4 address is.
+  [[nodiscard]] constexpr bool is_link_local() const {
+    return bytes[0] == 0xfe && (bytes[1] & 0xc0) == 0x80;
   }
   [[nodiscard]] constexpr bool is_zero() const { return *this == Gid{}; }
 };

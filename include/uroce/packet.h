@@ -43,6 +43,8 @@ using Bytes = std::span<std::byte>;
 // To send. The gather list refers to registered memory and is read only inside `tx_burst`; neither
 // pad bytes nor the ICRC are in it: the datapath adds them, where its link wants them.
 struct TxFrame {
+  // Null: the payload is a whole Ethernet frame, without FCS, and leaves as it is; only on links
+  // that say how long one may be (DatapathCapabilities::max_frame_bytes).
   const Path* path = nullptr;
   Qpn destination_qpn;
   std::uint16_t packet_count = 1;
@@ -67,11 +69,22 @@ struct RxPacket {
   ConstBytes detached_payload;  // payload (without pad) where it does not follow the headers
   bool payload_is_detached = false;
   std::uint16_t packet_count = 1;  // more than 1 only on links that carry runs whole
-  const Gid* source = nullptr;     // null where the link itself vouches for connected peers (shm)
+  // Of the Ethernet frame that it came in, where Datapath::lend_frames asked for that: so many
+  // bytes lie before `bytes` and so many behind. A frame without a packet for us has no `bytes`.
+  std::uint16_t frame_bytes_before = 0;
+  std::uint16_t frame_bytes_behind = 0;
+  const Gid* source = nullptr;  // null where the link itself vouches for connected peers (shm)
   const Gid* destination = nullptr;
   std::uint32_t flow_label = 0;
   std::uint8_t traffic_class = 0;
   std::uint8_t hop_limit = 0;
+
+  [[nodiscard]] bool has_frame() const { return (frame_bytes_before | frame_bytes_behind) != 0; }
+  [[nodiscard]] ConstBytes frame() const {
+    return {bytes.data() - frame_bytes_before,
+            frame_bytes_before + bytes.size() + frame_bytes_behind};
+  }
 };
+static_assert(sizeof(RxPacket) == 64);  // one line of the cache
 
 }  // namespace uroce

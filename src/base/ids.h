@@ -29,6 +29,11 @@ struct Msn {
   std::uint32_t value = 0;
   friend constexpr bool operator==(Msn, Msn) = default;
 };
+// A domain of extended reliable connections (XRC), of one process; 0 is none.
+struct XrcdId {
+  std::uint32_t value = 0;
+  friend constexpr bool operator==(XrcdId, XrcdId) = default;
+};
 // A protection domain; 0 is none.
 struct PdId {
   std::uint32_t value = 0;

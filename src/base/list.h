@@ -43,6 +43,16 @@ class List {
     head_.previous = &hook;
   }
   [[nodiscard]] T* front() { return empty() ? nullptr : owner(head_.next); }
+  [[nodiscard]] T* back() { return empty() ? nullptr : owner(head_.previous); }
+  // `element`, which is in no list, comes behind `position`, or to the front where that is null.
+  void insert_after(T* position, T& element) {
+    ListHook& before = position == nullptr ? head_ : position->*kHook;
+    ListHook& hook = element.*kHook;
+    hook.previous = &before;
+    hook.next = before.next;
+    before.next->previous = &hook;
+    before.next = &hook;
+  }
   T* pop_front() {
     T* element = front();
     if (element != nullptr) (element->*kHook).unlink();
@@ -51,6 +61,11 @@ class List {
   // The one after `element`, or null.
   [[nodiscard]] T* next(T& element) {
     ListHook* hook = (element.*kHook).next;
+    return hook == &head_ ? nullptr : owner(hook);
+  }
+  // The one before `element`, or null.
+  [[nodiscard]] T* previous(T& element) {
+    ListHook* hook = (element.*kHook).previous;
     return hook == &head_ ? nullptr : owner(hook);
   }
   // Everything of `other` comes behind what is here.

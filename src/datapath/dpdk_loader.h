@@ -47,7 +47,7 @@ struct DpdkPort {
 // What crosses the module's one symbol. Loader and module come from one build; the number tells a
 // stale module of an older installation before it can do harm.
 struct DpdkOpenRequest {
-  static constexpr std::uint32_t kInterfaceVersion = 2;
+  static constexpr std::uint32_t kInterfaceVersion = 3;
   std::uint32_t interface_version = kInterfaceVersion;
   const DpdkOptions* options = nullptr;
   DpdkPort port;

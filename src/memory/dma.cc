@@ -35,7 +35,9 @@ std::size_t scatter(ConstBytes source, std::span<const Bytes> pieces) {
   std::size_t done = 0;
   for (const Bytes piece : pieces) {
     const std::size_t length = std::min(piece.size(), source.size() - done);
-    if (length != 0) std::memmove(piece.data(), source.data() + done, length);
+    if (length != 0 && piece.data() != nullptr) {
+      std::memmove(piece.data(), source.data() + done, length);
+    }
     done += length;
   }
   return done;
@@ -54,6 +56,15 @@ std::optional<std::uint64_t> fetch_and_add(std::byte* target, std::uint64_t adde
   std::uint64_t* word = atomic_word(target);
   if (word == nullptr) return std::nullopt;
   return AtomicWord(*word).fetch_add(addend);
+}
+
+bool atomic_write(ConstBytes source, std::byte* target) {
+  std::uint64_t* word = atomic_word(target);
+  if (word == nullptr) return false;
+  std::uint64_t value = 0;
+  std::memcpy(&value, source.data(), sizeof value);
+  AtomicWord(*word).store(value);
+  return true;
 }
 
 }  // namespace uroce::memory

@@ -15,7 +15,8 @@
 
 namespace uroce::memory {
 
-// Copies the pieces one after another, until one side ends; returns how many bytes.
+// Copies the pieces one after another, until one side ends; returns how many bytes. What is
+// scattered into a piece without an address goes nowhere (a null region).
 std::size_t gather(std::span<const ConstBytes> pieces, Bytes target);
 std::size_t scatter(ConstBytes source, std::span<const Bytes> pieces);
 
@@ -26,5 +27,9 @@ std::size_t scatter(ConstBytes source, std::span<const Bytes> pieces);
 std::optional<std::uint64_t> compare_and_swap(std::byte* target, std::uint64_t expected,
                                               std::uint64_t desired);
 std::optional<std::uint64_t> fetch_and_add(std::byte* target, std::uint64_t addend);
+
+// IBTA annex 19: 8 bytes as they lie in `source`, which nobody sees in part. False, and nothing is
+// done, when `target` is not 8-byte aligned.
+[[nodiscard]] bool atomic_write(ConstBytes source, std::byte* target);
 
 }  // namespace uroce::memory

@@ -1,34 +1,40 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "memory/mr_table.h"
 
+#include <algorithm>
+#include <array>
 #include <bit>
 
 #include "base/check.h"
 
 namespace uroce::memory {
+namespace {
+
+// What a null region is read from: pages that nobody writes cost no memory.
+alignas(4096) constinit std::array<std::byte, kNullBytesMax> zeroes{};
+
+bool is_written(Access needed) {
+  return (needed & (Access::kLocalWrite | Access::kRemoteWrite | Access::kRemoteAtomic)) !=
+         Access::kNone;
+}
+
+}  // namespace
 
 MrTable::MrTable(std::span<MemoryRegion> slots) : slots_(slots), mask_(slots.size() - 1) {
   UROCE_CHECK(std::has_single_bit(slots.size()));
 }
 
-Resolved MrTable::resolve(std::uint32_t key, std::uint64_t address, std::uint64_t length,
-                          Access needed, Accessor by) const {
-  if (length == 0) return {};
-  const MemoryRegion* region = find(key);
-  if (region == nullptr) return {nullptr, MemoryFault::kInvalidKey};
-  if (region->pd != by.pd) return {nullptr, MemoryFault::kWrongPd};
-  if (region->qp != Qpn{} && region->qp != by.qp) return {nullptr, MemoryFault::kWrongQp};
-  if (!has(region->access, needed)) return {nullptr, MemoryFault::kAccess};
-  // Modulo 2^64 an address below the region becomes an offset behind its end, since insert() lets
-  // no region wrap; and `length` is compared with what is left, never added to anything.
-  const std::uint64_t offset = address - region->iova;
-  if (offset > region->length || length > region->length - offset) {
-    return {nullptr, MemoryFault::kOutOfBounds};
+Resolved MrTable::resolve_unusual(const MemoryRegion& region, std::byte* at, Access needed,
+                                  std::uint64_t used) const {
+  const bool writes = is_written(needed);
+  if (region.backing == Backing::kNull) {
+    if (writes) return {};
+    if (used > kNullBytesMax) return {nullptr, MemoryFault::kOutOfBounds};
+    return {zeroes.data(), MemoryFault::kNone};
   }
-  // Through an integer: the base of an implicit on-demand region (all of the address space) is
-  // null.
-  const auto base = std::bit_cast<std::uintptr_t>(region->base);
-  return {std::bit_cast<std::byte*>(base + offset), MemoryFault::kNone};
+  const bool is_there = used == 0 || (pager_ != nullptr && pager_->bring_in(at, used, writes));
+  if (!is_there) return {nullptr, MemoryFault::kNotPresent};
+  return {at, MemoryFault::kNone};
 }
 
 std::size_t MrTable::probe(std::uint32_t key) const {
@@ -79,7 +85,9 @@ bool MrTable::erase(std::uint32_t key) {
 std::span<MemoryRegion> MrTable::rehash_into(std::span<MemoryRegion> slots) {
   UROCE_CHECK(slots.size() / 2 >= size_);
   const std::span<MemoryRegion> former = slots_;
+  const Pager* const pager = pager_;
   *this = MrTable(slots);
+  pager_ = pager;
   for (const MemoryRegion& region : former) {
     if (!region.is_empty()) UROCE_CHECK(insert(region) == InsertOutcome::kInserted);
   }

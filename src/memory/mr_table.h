@@ -9,6 +9,10 @@
 // age. A slot is one cache line, also that of a window, which has its own base, bounds and rights:
 // looking one up does not touch its region. What binds and unbinds windows is in window.cc.
 //
+// What lies behind a region is memory of the process that was there when it was registered, or
+// memory on demand, of which the bytes that an access uses are brought in when it is resolved
+// (pager.h), or nothing at all: zeroes when it is read, and nowhere when it is written.
+//
 // Whoever holds the shard's lock may call; the caller allocates and
 // frees slots outside of it:
 //
@@ -19,16 +23,23 @@
 // Wrong: keeping a Resolved::base after the lock is let go; the region may be gone.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
 #include "base/ids.h"
 #include "memory/access.h"
+#include "memory/pager.h"
 
 namespace uroce::memory {
 
 enum class KeyKind : std::uint8_t { kRegion, kWindowType1, kWindowType2 };
+enum class Backing : std::uint8_t { kPresent, kOnDemand, kNull };
+
+// A piece of a null region that is read has at most so many bytes: no frame is longer.
+inline constexpr std::size_t kNullBytesMax = std::size_t{1} << 20;
 
 // A window that is not bound has no length and no rights.
 struct alignas(64) MemoryRegion {
@@ -40,6 +51,7 @@ struct alignas(64) MemoryRegion {
   std::uint32_t key = 0;  // L_Key and R_Key
   Qpn qp{};               // the one that a type 2 window is bound to; 0: any
   KeyKind kind = KeyKind::kRegion;
+  Backing backing = Backing::kPresent;
   std::uint32_t window_count = 0;  // of a region: bound to it
   std::uint32_t region_key = 0;    // of a bound window
 
@@ -59,7 +71,8 @@ enum class MemoryFault : std::uint8_t {
   kWrongPd,
   kWrongQp,
   kOutOfBounds,
-  kAccess
+  kAccess,
+  kNotPresent,  // memory on demand that is not there
 };
 
 // Through which QP a peer comes.
@@ -69,7 +82,8 @@ struct Accessor {
 };
 
 struct [[nodiscard]] Resolved {
-  std::byte* base = nullptr;  // null when there is a fault, and for zero bytes
+  // Null when there is a fault, for zero bytes, and where what is written goes nowhere.
+  std::byte* base = nullptr;
   MemoryFault fault = MemoryFault::kNone;
 };
 
@@ -106,8 +120,20 @@ class MrTable {
   InsertOutcome insert(const MemoryRegion& region);
   // False when there is no such key, or windows are bound to the region. A window is unbound.
   bool erase(std::uint32_t key);
-  // Valid until the next insert, erase or rehash_into; null when there is no such key.
-  [[nodiscard]] const MemoryRegion* find(std::uint32_t key) const { return find_slot(key); }
+  // A window, whatever variant its key has by now. False when there is none.
+  bool erase_window(RKey index);
+  // Valid until the next insert, erase or rehash_into; null when there is no such key. (Inline
+  // wherever resolve is, which is in every packet's way.)
+  [[nodiscard, gnu::always_inline]] const MemoryRegion* find(std::uint32_t key) const {
+    if (slots_.empty()) return nullptr;
+    const MemoryRegion& home = slots_[home_of(key)];
+    if (home.key == key && !home.is_empty()) [[likely]]
+      return &home;
+    return find_slot(key);
+  }
+
+  // Without one, nothing is present on demand.
+  void set_pager(const Pager* pager) { pager_ = pager; }
 
   // Moves everything to `slots` (as for the constructor, room for all), and returns the old ones.
   [[nodiscard]] std::span<MemoryRegion> rehash_into(std::span<MemoryRegion> slots);
@@ -126,28 +152,61 @@ class MrTable {
 
   // IBTA 10.6.3: where `length` bytes at `address` are, if the key, its PD and QP, the rights and
   // the bounds allow it; checked in this order. C9-88: zero bytes are granted without a look at the
-  // key, which may be anything.
-  Resolved resolve(LKey key, std::uint64_t address, std::uint64_t length, Access needed,
-                   PdId pd) const {
-    return resolve(key.value, address, length, needed | Access::kLocal, {pd, Qpn{}});
+  // key, which may be anything. Of memory on demand, the first `used` bytes are brought in.
+  [[gnu::always_inline]] Resolved resolve(LKey key, std::uint64_t address, std::uint64_t length,
+                                          Access needed, PdId pd) const {
+    return resolve(key.value, address, length, needed | Access::kLocal, pd, Qpn{}, length);
   }
   Resolved resolve(RKey key, std::uint64_t address, std::uint64_t length, Access needed,
                    Accessor by) const {
-    return resolve(key.value, address, length, needed, by);
+    return resolve(key.value, address, length, needed, by.pd, by.qp, length);
+  }
+  Resolved resolve(RKey key, std::uint64_t address, std::uint64_t length, Access needed,
+                   Accessor by, std::uint64_t used) const {
+    return resolve(key.value, address, length, needed, by.pd, by.qp, used);
   }
 
  private:
   [[nodiscard]] std::size_t home_of(std::uint32_t key) const { return (key >> 8) & mask_; }
   // The slot that holds the key's index, or the empty one where it would go.
   [[nodiscard]] std::size_t probe(std::uint32_t key) const;
-  Resolved resolve(std::uint32_t key, std::uint64_t address, std::uint64_t length, Access needed,
-                   Accessor by) const;
+  // In every packet's way, at both ends: always inline, each number in a register of its own.
+  [[gnu::always_inline]] Resolved resolve(std::uint32_t key, std::uint64_t address,
+                                          std::uint64_t length, Access needed, PdId pd, Qpn qp,
+                                          std::uint64_t used) const;
+  [[nodiscard]] Resolved resolve_unusual(const MemoryRegion& region, std::byte* at, Access needed,
+                                         std::uint64_t used) const;
   [[nodiscard]] MemoryRegion* find_slot(std::uint32_t key) const;
   void unbind(MemoryRegion& window);
 
   std::span<MemoryRegion> slots_;
   std::size_t mask_ = 0;
   std::size_t size_ = 0;
+  const Pager* pager_ = nullptr;
 };
+
+inline Resolved MrTable::resolve(std::uint32_t key, std::uint64_t address, std::uint64_t length,
+                                 Access needed, PdId pd, Qpn qp, std::uint64_t used) const {
+  if (length == 0) return {};
+  const MemoryRegion* region = find(key);
+  if (region == nullptr) return {nullptr, MemoryFault::kInvalidKey};
+  if (region->pd != pd) return {nullptr, MemoryFault::kWrongPd};
+  if (region->qp != Qpn{} && region->qp != qp) return {nullptr, MemoryFault::kWrongQp};
+  if (!has(region->access, needed)) return {nullptr, MemoryFault::kAccess};
+  // Modulo 2^64 an address below the region becomes an offset behind its end, since insert() lets
+  // no region wrap; and `length` is compared with what is left, never added to anything.
+  const std::uint64_t offset = address - region->iova;
+  if (offset > region->length || length > region->length - offset) {
+    return {nullptr, MemoryFault::kOutOfBounds};
+  }
+  // Through an integer: the base of an implicit on-demand region (all of the address space) is
+  // null.
+  const auto base = std::bit_cast<std::uintptr_t>(region->base);
+  auto* const at = std::bit_cast<std::byte*>(base + offset);
+  if (region->backing != Backing::kPresent) [[unlikely]] {
+    return resolve_unusual(*region, at, needed, std::min(used, length));
+  }
+  return {at, MemoryFault::kNone};
+}
 
 }  // namespace uroce::memory

@@ -46,14 +46,9 @@ SgeCursor::Taken SgeCursor::take_pieces(std::uint64_t bytes, const MrTable& tabl
   return taken;
 }
 
-SgeCursor::Taken SgeCursor::take(std::uint64_t bytes, const MrTable& table, PdId pd, Access needed,
-                                 std::span<ConstBytes> out) {
-  return take_pieces(bytes, table, pd, needed, out);
-}
-
-SgeCursor::Taken SgeCursor::take(std::uint64_t bytes, const MrTable& table, PdId pd, Access needed,
-                                 std::span<Bytes> out) {
-  return take_pieces(bytes, table, pd, needed, out);
-}
+template SgeCursor::Taken SgeCursor::take_pieces(std::uint64_t, const MrTable&, PdId, Access,
+                                                 std::span<ConstBytes>);
+template SgeCursor::Taken SgeCursor::take_pieces(std::uint64_t, const MrTable&, PdId, Access,
+                                                 std::span<Bytes>);
 
 }  // namespace uroce::memory

@@ -42,12 +42,23 @@ class SgeCursor {
   void seek(std::uint64_t offset);
   [[nodiscard]] std::uint64_t position() const { return element_start_ + offset_; }
 
+  // `Piece`: ConstBytes or Bytes. Most of the time one element holds all that is wanted.
+  template <typename Piece>
   Taken take(std::uint64_t bytes, const MrTable& table, PdId pd, Access needed,
-             std::span<ConstBytes> out);
-  Taken take(std::uint64_t bytes, const MrTable& table, PdId pd, Access needed,
-             std::span<Bytes> out);
+             std::span<Piece> out) {
+    if (out.empty() || !is_in_element(bytes)) return take_pieces(bytes, table, pd, needed, out);
+    const Sge& sge = list_[element_];
+    const Resolved at = table.resolve(sge.lkey, sge.address + offset_, bytes, needed, pd);
+    if (at.fault != MemoryFault::kNone) return {.fault = at.fault};
+    out.front() = Piece(at.base, bytes);
+    advance(bytes);
+    return {.bytes = bytes, .pieces = 1};
+  }
 
  private:
+  [[nodiscard]] bool is_in_element(std::uint64_t bytes) const {
+    return element_ < list_.size() && bytes != 0 && bytes <= list_[element_].length - offset_;
+  }
   template <typename Piece>
   Taken take_pieces(std::uint64_t bytes, const MrTable& table, PdId pd, Access needed,
                     std::span<Piece> out);

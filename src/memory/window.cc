@@ -63,6 +63,7 @@ bool MrTable::bind(const WindowBinding& binding) {
   window.length = binding.length;
   window.base = std::bit_cast<std::byte*>(place_of(*region) + (binding.address - region->iova));
   window.access = binding.access & kWindowRights;
+  window.backing = region->backing;
   if (window.kind == KeyKind::kWindowType2) window.qp = binding.by.qp;
   return true;
 }
@@ -75,6 +76,12 @@ bool MrTable::invalidate(RKey key, Accessor by) {
   if (window->qp != Qpn{} && window->qp != by.qp) return false;
   unbind(*window);
   return true;
+}
+
+bool MrTable::erase_window(RKey index) {
+  if (slots_.empty()) return false;
+  const MemoryRegion& window = slots_[probe(index.value)];
+  return !window.is_empty() && window.is_window() && erase(window.key);
 }
 
 RegionAddress MrTable::behind(RKey key, std::uint64_t address) const {

@@ -62,7 +62,8 @@ std::string_view name(Place place) {
 
 void add_opcode(const OpcodeInfo& opcode, Line& line) {
   line.text(name(opcode.service)).text(" ").text(name(opcode.kind));
-  if (opcode.payload) line.text(name(opcode.place));
+  const bool is_whole = opcode.kind == Kind::kAtomicWrite;  // has no other place
+  if (opcode.payload && !is_whole) line.text(name(opcode.place));
   line.flag("_WITH_IMMEDIATE", opcode.immediate).flag("_WITH_INVALIDATE", opcode.ieth);
 }
 
@@ -95,6 +96,11 @@ void add_extensions(const PacketView& view, Line& line) {
   const OpcodeInfo& opcode = *view.opcode;
   if (opcode.deth) {
     line.hex(" qkey=", view.deth.qkey.value, 8).hex(" source_qpn=", view.deth.source.value, 6);
+  }
+  if (opcode.xrceth) line.hex(" srq=", view.xrceth.srq.value, 6);
+  if (opcode.feth) {
+    line.decimal(" placement=", view.feth.placement);
+    line.flag(" region", view.feth.selectivity == FlushSelectivity::kRegion);
   }
   if (opcode.reth) {
     line.hex(" va=", view.reth.virtual_address, 1).hex(" rkey=", view.reth.rkey.value, 8);
@@ -147,6 +153,8 @@ std::string_view name(Service service) {
       return "UC";
     case Service::kUd:
       return "UD";
+    case Service::kXrc:
+      return "XRC";
   }
   return "?";
 }
@@ -171,6 +179,10 @@ std::string_view name(Kind kind) {
       return "COMPARE_SWAP";
     case Kind::kFetchAdd:
       return "FETCH_ADD";
+    case Kind::kFlush:
+      return "FLUSH";
+    case Kind::kAtomicWrite:
+      return "ATOMIC_WRITE";
   }
   return "?";
 }

@@ -8,5 +8,7 @@
 #include "wire/atomic_eth.h"  // IWYU pragma: export
 #include "wire/bth.h"         // IWYU pragma: export
 #include "wire/deth.h"        // IWYU pragma: export
+#include "wire/feth.h"        // IWYU pragma: export
 #include "wire/immediate.h"   // IWYU pragma: export
 #include "wire/reth.h"        // IWYU pragma: export
+#include "wire/xrceth.h"      // IWYU pragma: export

@@ -2,9 +2,10 @@
 // The BTH opcodes (IBTA 9.2.1): what each means, which headers it carries, which may come next.
 //
 // An opcode is a service (high three bits) and an operation (low five), and every service numbers
-// its operations alike, so the whole table follows from the 23 operations of RC below. Whatever can
-// be computed from kind, place and headers is computed. The 219 numbers that no service of ours
-// uses stay kReserved, and a packet that bears one is dropped.
+// its operations alike, so the whole table follows from the 25 operations of RC below. Whatever can
+// be computed from kind, place and headers is computed. The 192 numbers that no service of ours
+// uses stay kReserved, and a packet that bears one is dropped. Those of XRC have no names here:
+// they are RC's, in_service(..., Service::kXrc).
 //
 //   const OpcodeInfo& info = opcode_info(Opcode::kRcWriteFirst);   // info.reth, info.header_bytes
 //   Opcode next = pick_opcode(Service::kRc, Kind::kWrite, Place::kLast, Suffix::kImmediate);
@@ -43,6 +44,8 @@ enum class Opcode : std::uint8_t {
   kRcFetchAdd = 0x14,
   kRcSendLastInvalidate = 0x16,
   kRcSendOnlyInvalidate = 0x17,
+  kRcFlush = 0x1c,
+  kRcAtomicWrite = 0x1d,
   kUcSendFirst = 0x20,
   kUcSendMiddle = 0x21,
   kUcSendLast = 0x22,
@@ -59,8 +62,14 @@ enum class Opcode : std::uint8_t {
   kUdSendOnlyImmediate = 0x65,
 };
 
-// The high three bits of an opcode. 2 is RD and 5 is XRC, which nothing here speaks.
-enum class Service : std::uint8_t { kRc = 0, kUc = 1, kUd = 3 };
+// The high three bits of an opcode. 2 is RD, which nothing here speaks.
+enum class Service : std::uint8_t { kRc = 0, kUc = 1, kUd = 3, kXrc = 5 };
+inline constexpr std::size_t kServiceNumbers = 6;
+
+// The same operation as RC's, of another service.
+constexpr Opcode in_service(Opcode rc, Service service) {
+  return static_cast<Opcode>(static_cast<unsigned>(service) << 5 | static_cast<unsigned>(rc));
+}
 
 enum class Kind : std::uint8_t {
   kReserved,
@@ -72,8 +81,10 @@ enum class Kind : std::uint8_t {
   kAtomicAcknowledge,
   kCompareSwap,
   kFetchAdd,
+  kFlush,        // IBTA annex 19: what was written is to be visible, or persistent
+  kAtomicWrite,  // ... and 8 bytes, at once
 };
-inline constexpr std::size_t kKindCount = 9;
+inline constexpr std::size_t kKindCount = 11;
 
 // Where in its message a packet stands. Bit 0: it begins the message; bit 1: it ends it.
 enum class Place : std::uint8_t { kMiddle = 0, kFirst = 1, kLast = 2, kOnly = 3 };
@@ -94,7 +105,9 @@ struct OpcodeInfo {
   Place place = Place::kOnly;
   // Extension headers, in the order in which they follow the BTH.
   bool deth = false;
-  bool reth = false;
+  bool xrceth : 1 = false;
+  bool feth : 1 = false;
+  bool reth : 1 = false;
   bool atomic_eth = false;
   bool aeth = false;
   bool atomic_ack_eth = false;
@@ -111,6 +124,10 @@ struct OpcodeInfo {
   [[nodiscard]] constexpr bool is_valid() const { return kind != Kind::kReserved; }
   [[nodiscard]] constexpr bool begins() const { return begins_message(place); }
   [[nodiscard]] constexpr bool ends() const { return ends_message(place); }
+  // A request whose answer is an acknowledgement that may wait for others.
+  [[nodiscard]] constexpr bool is_acknowledged() const {
+    return kind == Kind::kSend || kind == Kind::kWrite;
+  }
   [[nodiscard]] constexpr Suffix suffix() const {
     return immediate ? Suffix::kImmediate : ieth ? Suffix::kInvalidate : Suffix::kNone;
   }
@@ -119,6 +136,8 @@ static_assert(sizeof(OpcodeInfo) == 16);
 
 inline constexpr std::size_t kBthBytes = 12;
 inline constexpr std::size_t kDethBytes = 8;
+inline constexpr std::size_t kXrcethBytes = 4;
+inline constexpr std::size_t kFethBytes = 4;
 inline constexpr std::size_t kRethBytes = 16;
 inline constexpr std::size_t kAtomicEthBytes = 28;
 inline constexpr std::size_t kAethBytes = 4;
@@ -183,12 +202,15 @@ inline constexpr OpcodeInfo kRcOperations[] = {
      .kind = Kind::kSend,
      .place = Place::kOnly,
      .ieth = true},
+    {.opcode = Opcode::kRcFlush, .kind = Kind::kFlush, .feth = true, .reth = true},
+    {.opcode = Opcode::kRcAtomicWrite, .kind = Kind::kAtomicWrite, .reth = true},
 };
 
 constexpr bool exists_in(Service service, const OpcodeInfo& operation) {
   const bool is_send = operation.kind == Kind::kSend;
   switch (service) {
     case Service::kRc:
+    case Service::kXrc:
       return true;
     case Service::kUc:
       return (is_send || operation.kind == Kind::kWrite) && !operation.ieth;
@@ -199,7 +221,8 @@ constexpr bool exists_in(Service service, const OpcodeInfo& operation) {
 }
 
 constexpr std::size_t header_bytes(const OpcodeInfo& info) {
-  return kBthBytes + (info.deth ? kDethBytes : 0) + (info.reth ? kRethBytes : 0) +
+  return kBthBytes + (info.deth ? kDethBytes : 0) + (info.xrceth ? kXrcethBytes : 0) +
+         (info.feth ? kFethBytes : 0) + (info.reth ? kRethBytes : 0) +
          (info.atomic_eth ? kAtomicEthBytes : 0) + (info.aeth ? kAethBytes : 0) +
          (info.atomic_ack_eth ? kAtomicAckEthBytes : 0) + (info.immediate ? kImmediateBytes : 0) +
          (info.ieth ? kIethBytes : 0);
@@ -210,12 +233,13 @@ constexpr OpcodeInfo complete(Service service, OpcodeInfo info) {
   const bool is_response = info.kind == Kind::kReadResponse || info.kind == Kind::kAcknowledge ||
                            info.kind == Kind::kAtomicAcknowledge;
   const bool is_write_with_immediate = info.kind == Kind::kWrite && info.immediate;
-  info.opcode =
-      static_cast<Opcode>(static_cast<unsigned>(service) << 5 | static_cast<unsigned>(info.opcode));
+  info.opcode = in_service(info.opcode, service);
   info.service = service;
   info.deth = service == Service::kUd;
+  info.xrceth = service == Service::kXrc && !is_response;  // IBTA annex 14: in every request
   info.header_bytes = static_cast<std::uint8_t>(header_bytes(info));
-  info.payload = is_send || info.kind == Kind::kWrite || info.kind == Kind::kReadResponse;
+  info.payload = is_send || info.kind == Kind::kWrite || info.kind == Kind::kReadResponse ||
+                 info.kind == Kind::kAtomicWrite;
   info.is_request = !is_response;
   info.takes_receive = (is_send && info.begins()) || is_write_with_immediate;
   info.completes_receive = (is_send && info.ends()) || is_write_with_immediate;
@@ -227,7 +251,7 @@ constexpr std::array<OpcodeInfo, 256> make() {
   for (unsigned number = 0; number < table.size(); ++number) {
     table[number].opcode = static_cast<Opcode>(number);
   }
-  for (const Service service : {Service::kRc, Service::kUc, Service::kUd}) {
+  for (const Service service : {Service::kRc, Service::kUc, Service::kUd, Service::kXrc}) {
     for (const OpcodeInfo& operation : kRcOperations) {
       if (!exists_in(service, operation)) continue;
       const OpcodeInfo info = complete(service, operation);
@@ -264,7 +288,7 @@ constexpr std::size_t pick_index(Service service, Kind kind, Place place, Suffix
 // The table of opcodes the other way round; 0xff (reserved) where there is none. A suffix asked for
 // in a packet that does not end the message gives the plain opcode.
 constexpr auto make_picks() {
-  std::array<Opcode, 4 * kKindCount * 4 * kSuffixCount> picks{};
+  std::array<Opcode, kServiceNumbers * kKindCount * 4 * kSuffixCount> picks{};
   picks.fill(static_cast<Opcode>(0xff));
   for (const OpcodeInfo& info : kOpcodes) {
     if (!info.is_valid()) continue;
@@ -290,7 +314,8 @@ constexpr Opcode pick_opcode(Service service, Kind kind, Place place,
   return opcode;
 }
 
-static_assert(std::ranges::count_if(kOpcodes, &OpcodeInfo::is_valid) == 37);  // 23 RC, 12 UC, 2 UD
+static_assert(std::ranges::count_if(kOpcodes, &OpcodeInfo::is_valid) ==
+              64);  // RC and XRC 25, UC 12, UD 2
 static_assert(std::ranges::all_of(kOpcodes, [](const OpcodeInfo& info) {
   return !info.is_valid() ||
          pick_opcode(info.service, info.kind, info.place, info.suffix()) == info.opcode;
@@ -299,8 +324,11 @@ static_assert(std::ranges::all_of(kOpcodes, [](const OpcodeInfo& info) {
   return info.header_bytes % 4 == 0 && (!info.is_valid() || info.header_bytes >= kBthBytes);
 }));
 static_assert(opcode_info(Opcode::kRcWriteOnlyImmediate).header_bytes == 32);
+static_assert(opcode_info(Opcode::kRcFlush).header_bytes == 32);
 static_assert(opcode_info(Opcode::kRcCompareSwap).header_bytes == 40);
 static_assert(opcode_info(Opcode::kUdSendOnlyImmediate).header_bytes == 24);
+static_assert(opcode_info(in_service(Opcode::kRcSendMiddle, Service::kXrc)).header_bytes == 16);
+static_assert(opcode_info(in_service(Opcode::kRcAcknowledge, Service::kXrc)).header_bytes == 16);
 static_assert(pick_opcode(Service::kUc, Kind::kWrite, Place::kFirst, Suffix::kImmediate) ==
               Opcode::kUcWriteFirst);
 static_assert(follows(true, Kind::kWrite, opcode_info(Opcode::kRcWriteLastImmediate)) &&

@@ -13,15 +13,30 @@ const std::byte* take(const std::byte* at, Value& value) {
 }
 
 // `at` is behind the BTH, and as many bytes as the opcode's headers need are there.
-void read_extensions(const std::byte* at, PacketView& view) {
+void read_any_extensions(const std::byte* at, PacketView& view) {
   const OpcodeInfo& opcode = *view.opcode;
   if (opcode.deth) at = take<DethWire>(at, view.deth);
+  if (opcode.xrceth) at = take<XrcethWire>(at, view.xrceth);
+  if (opcode.feth) at = take<FethWire>(at, view.feth);
   if (opcode.reth) at = take<RethWire>(at, view.reth);
   if (opcode.atomic_eth) at = take<AtomicEthWire>(at, view.atomic_eth);
   if (opcode.aeth) at = take<AethWire>(at, view.aeth);
   if (opcode.atomic_ack_eth) at = take<AtomicAckEthWire>(at, view.atomic_ack_eth);
   if (opcode.immediate) at = take<ImmediateWire>(at, view.immediate);
   if (opcode.ieth) take<IethWire>(at, view.ieth);
+}
+
+// Most packets carry none but a RETH, or none but an AETH, or none at all.
+void read_extensions(const std::byte* at, PacketView& view) {
+  const OpcodeInfo& opcode = *view.opcode;
+  if (opcode.header_bytes == kBthBytes) return;
+  if (opcode.reth && opcode.header_bytes == kBthBytes + kRethBytes) {
+    take<RethWire>(at, view.reth);
+  } else if (opcode.aeth && opcode.header_bytes == kBthBytes + kAethBytes) {
+    take<AethWire>(at, view.aeth);
+  } else {
+    read_any_extensions(at, view);
+  }
 }
 
 // The payload where it follows the headers, padded to whole words.
@@ -68,7 +83,7 @@ DropReason parse(const RxPacket& packet, PacketView& view) {
                                                        : find_payload(rest, view);
   if (reason != DropReason::kNone) return reason;
   if (!is_possible_run(view)) return DropReason::kBadRun;
-  if (opcode.header_bytes != kBthBytes) read_extensions(bytes.data() + kBthBytes, view);
+  read_extensions(bytes.data() + kBthBytes, view);
   return DropReason::kNone;
 }
 

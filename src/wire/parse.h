@@ -62,6 +62,8 @@ struct PacketView {
   Bth bth{};
   // Meaningful where `opcode` says so.
   Deth deth{};
+  Xrceth xrceth{};
+  Feth feth{};
   Reth reth{};
   AtomicEth atomic_eth{};
   Aeth aeth{};

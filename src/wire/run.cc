@@ -63,6 +63,8 @@ std::size_t run_headers(const TxFrame& frame, unsigned index,
   if (packet.header_bytes == kBthBytes) return kBthBytes;
   ExtensionFilter filter(frame.header.data() + kBthBytes, at);
   filter.pass(whole.deth, packet.deth, kDethBytes);
+  filter.pass(whole.xrceth, packet.xrceth, kXrcethBytes);
+  filter.pass(whole.feth, packet.feth, kFethBytes);
   filter.pass(whole.reth, packet.reth, kRethBytes);
   filter.pass(whole.atomic_eth, packet.atomic_eth, kAtomicEthBytes);
   filter.pass(whole.aeth, packet.aeth, kAethBytes);

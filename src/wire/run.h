@@ -3,7 +3,8 @@
 //
 // Of the run's headers, packet i carries those that its own opcode has: a RETH goes with the first
 // packet of the message, immediate data and IETH with the last, an AETH with the first and the last
-// of a READ response; MIDDLE packets carry a BTH only and differ from each other only in the PSN.
+// of a READ response; MIDDLE packets carry a BTH only (and an XRCETH, if all do) and differ from
+// each other only in the PSN.
 // The acknowledge request and the solicited event go with the last packet of the run.
 //
 //   PayloadCursor payload(frame.payload());

@@ -51,7 +51,7 @@ Endpoint::Endpoint(std::size_t buffer_bytes, std::uint32_t completions)
   region.pd = kPd;
   region.access = memory::Access::kLocalWrite | memory::Access::kRemoteWrite |
                   memory::Access::kRemoteRead | memory::Access::kRemoteAtomic |
-                  memory::Access::kMwBind;
+                  memory::Access::kMwBind | memory::Access::kFlushGlobal;
   region.key = kKey;
   (void)hca.regions().insert(region);
   cq.set_memory(cq_memory_, completions);
@@ -88,6 +88,7 @@ TestQp& Endpoint::add_qp(Qpn number, const QpOptions& options) {
   init.pd = kPd;
   init.send_cq = init.receive_cq = &cq;
   init.srq = options.srq;
+  init.xrcd = options.xrcd;
   init.signal_all = options.signal_all;
   init.send_memory = test.send_memory;
   init.send_capacity = options.capacity;
@@ -129,7 +130,8 @@ void Endpoint::to_rtr(TestQp& qp, Qpn destination, Psn receive_psn) {
   if (qp.qp.service != Service::kUd) {
     mask |= kAddressVector | kPathMtu | kDestinationQpn | kReceivePsn;
   }
-  if (qp.qp.service == Service::kRc) mask |= kMaxDestReadAtomic | kMinRnrTimer;
+  const bool responds = qp.qp.service == Service::kRc || qp.qp.service == Service::kXrcTarget;
+  if (responds) mask |= kMaxDestReadAtomic | kMinRnrTimer;
   if (modify(qp, a, mask) != 0) std::abort();
 }
 
@@ -143,7 +145,9 @@ void Endpoint::to_rts(TestQp& qp, Psn send_psn) {
   a.send_psn = send_psn;
   a.max_read_atomic = qp.options.max_read_atomic;
   std::uint32_t mask = kState | kSendPsn;
-  if (qp.qp.service == Service::kRc) mask |= kTimeout | kRetryCount | kRnrRetry | kMaxReadAtomic;
+  const bool requests = qp.qp.service == Service::kRc || qp.qp.service == Service::kXrcInitiator;
+  if (is_reliable(qp.qp.service)) mask |= kTimeout;
+  if (requests) mask |= kRetryCount | kRnrRetry | kMaxReadAtomic;
   if (modify(qp, a, mask) != 0) std::abort();
 }
 
@@ -174,12 +178,18 @@ void Endpoint::post_send(TestQp& test, const SendRequest& request) {
     wqe.length = static_cast<std::uint32_t>(memory::total_bytes(request.sges));
     std::copy(request.sges.begin(), request.sges.end(), wqe.sges());
   }
+  if (request.srq) wqe.set_srq(*request.srq);
   queue.post(1);
   hca.on_doorbell(now, test.qp);
 }
 
 void Endpoint::post_receive(TestQp& test, std::uint64_t wr_id, std::vector<memory::Sge> sges) {
-  RecvQueue& queue = test.qp.srq != nullptr ? test.qp.srq->queue : test.qp.receive_queue;
+  post_receive(test.qp.srq != nullptr ? test.qp.srq->queue : test.qp.receive_queue, wr_id, sges);
+  if (test.qp.state.load() == QpState::kErr) hca.on_doorbell(now, test.qp);
+}
+
+void Endpoint::post_receive(RecvQueue& queue, std::uint64_t wr_id,
+                            std::span<const memory::Sge> sges) {
   if (queue.free_slots() == 0) std::abort();
   RecvWqe& wqe = queue.at(queue.next_post());
   wqe.wr_id = wr_id;
@@ -187,7 +197,6 @@ void Endpoint::post_receive(TestQp& test, std::uint64_t wr_id, std::vector<memor
   wqe.length = static_cast<std::uint32_t>(memory::total_bytes(sges));
   std::copy(sges.begin(), sges.end(), wqe.sges());
   queue.post(1);
-  if (test.qp.state.load() == QpState::kErr) hca.on_doorbell(now, test.qp);
 }
 
 void Endpoint::receive(const Packet& packet) {

@@ -46,9 +46,11 @@ struct QpOptions {
   std::uint8_t max_dest_read_atomic = 16;
   std::uint8_t min_rnr_timer = 12;
   memory::Access access = memory::Access::kRemoteWrite | memory::Access::kRemoteRead |
-                          memory::Access::kRemoteAtomic | memory::Access::kLocalWrite;
+                          memory::Access::kRemoteAtomic | memory::Access::kLocalWrite |
+                          memory::Access::kFlushGlobal;
   bool signal_all = true;
   transport::Srq* srq = nullptr;
+  XrcdId xrcd{};
   QKey qkey{0x1111};
 };
 
@@ -73,6 +75,7 @@ struct SendRequest {
   std::uint8_t flags = transport::send_flag::kSignaled;
   transport::WindowPart part = {};  // of a binding
   std::optional<transport::DatagramTarget> target = {};
+  std::optional<Qpn> srq = {};  // of XRC
 };
 
 class Endpoint {
@@ -93,6 +96,8 @@ class Endpoint {
 
   void post_send(TestQp& qp, const SendRequest& request);
   void post_receive(TestQp& qp, std::uint64_t wr_id, std::vector<memory::Sge> sges);
+  static void post_receive(transport::RecvQueue& queue, std::uint64_t wr_id,
+                           std::span<const memory::Sge> sges);
 
   void receive(const Packet& packet);
   // Everything there is to send, and completions published after it.

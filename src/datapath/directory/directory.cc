@@ -116,6 +116,7 @@ void Directory::retire(std::uint32_t index) {
     if (block.load(std::memory_order_relaxed) != owned) continue;
     block.store(BlockWord::freed(next_number()).value, std::memory_order_release);
   }
+  drop_services(owned);
   for (const char* purpose : kSocketPurposes) {
     ::unlink(socket_path({index, generation}, purpose).c_str());
   }

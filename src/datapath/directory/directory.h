@@ -23,9 +23,12 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/service_address.h"
 #include "datapath/directory/shared_file.h"
 #include "datapath/directory/table.h"
 #include "uroce/ids.h"
+#include "uroce/packet.h"
+#include "wire/management.h"
 
 namespace uroce::datapath {
 
@@ -123,6 +126,27 @@ class Directory {
   void enter_udp_group();  // takes the next udp_order
   void leave_udp_group();
 
+  // --- Services of the communication manager (services.cc) ---------------------------------------
+  // Held until it is released, or the slot is left. 0, EADDRINUSE where another process holds one
+  // that the same request could be for, ENOSPC, or EBUSY where a process that was stopped in the
+  // middle of this holds up all others. Two that both `share` do not exclude each other, until one
+  // of them listens. What this process holds already is not looked at.
+  struct ServiceClaim {
+    std::uint64_t id = 0;
+    ServiceAddress address;
+    bool shares = false;
+    std::uint32_t block = 0;  // of QPNs, own
+  };
+  [[nodiscard]] int claim_service(const ServiceClaim& claim, std::uint32_t& index);
+  [[nodiscard]] int listen_to_service(std::uint32_t index);
+  void release_service(std::uint32_t index);
+  // The block of whoever listens there; loads only.
+  [[nodiscard]] std::optional<std::uint32_t> service_block(std::uint64_t id,
+                                                           const Gid& address) const;
+  [[nodiscard]] std::optional<SlotHandle> owner(const wire::ManagementAddressee& addressee) const;
+  // Whose a packet is: its QP's owner; or, of QP1, which all have, whoever it is about.
+  [[nodiscard]] std::optional<SlotHandle> owner(ConstBytes packet) const;
+
   // Words that other engines change (a slot's current user or a former one).
   [[nodiscard]] Mailbox& mailbox(std::uint32_t slot) const { return table().slots[slot].mailbox; }
 
@@ -135,6 +159,10 @@ class Directory {
   bool take_slot(const std::string& device);
   void publish(std::uint32_t index, const SlotFacts& facts);
   void retire(std::uint32_t index);
+  class ServicesLock;
+  [[nodiscard]] bool is_taken(const ServiceClaim& claim, bool to_listen,
+                              std::uint32_t except) const;
+  void drop_services(std::uint64_t owner);
   std::optional<std::uint32_t> claim_unused();
   std::optional<std::uint32_t> claim_oldest_free();
   void changed() { table().epoch.fetch_add(1, std::memory_order_acq_rel); }

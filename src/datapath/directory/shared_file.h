@@ -47,9 +47,12 @@ class SharedFile {
   // Taken by threads of this process around everything that locks or unlocks.
   [[nodiscard]] std::mutex& threads() { return threads_; }
   [[nodiscard]] std::mutex& group_threads() { return group_threads_; }
+  [[nodiscard]] std::mutex& services_threads() { return services_threads_; }
 
-  // The lock of a slot, or of the reuseport group; false where another process has it.
+  // The lock of a slot, of the reuseport group, or of the services; false where another process
+  // has it.
   static constexpr std::uint32_t kGroupLock = kSlotCount;
+  static constexpr std::uint32_t kServicesLock = kSlotCount + 1;
   [[nodiscard]] bool try_lock(std::uint32_t index) const;
   void unlock(std::uint32_t index) const;
   [[nodiscard]] bool is_locked_by_other(std::uint32_t index) const;
@@ -78,7 +81,7 @@ class SharedFile {
   int descriptor_ = -1;
   Table* table_ = nullptr;
   std::uint64_t device_ = 0, inode_ = 0;
-  std::mutex threads_, group_threads_;
+  std::mutex threads_, group_threads_, services_threads_;
   std::array<std::atomic<std::uint64_t>, kSlotCount / 64> held_{};
   SharedFile* next_ = nullptr;  // in the registry
 };

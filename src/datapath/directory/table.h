@@ -71,6 +71,17 @@ struct BlockWord {
   [[nodiscard]] constexpr std::uint64_t stamp() const { return value >> 16; }
 };
 
+// A service of the communication manager: who listens, or holds the port. Its facts are written
+// before its owner is published, and the owner is cleared before they change.
+struct Service {
+  std::atomic<std::uint64_t> owner;  // as in a BlockWord; 0: vacant
+  std::atomic<std::uint64_t> id;
+  std::array<std::atomic<std::uint64_t>, 2> address;
+  std::atomic<std::uint64_t> family_and_flags;  // Family: 8 bits, shares: bit 8, listens: bit 9
+  std::atomic<std::uint64_t> block;             // of QPNs, its owner's
+};
+inline constexpr std::uint32_t kServiceCount = 1024;
+
 struct Table {
   std::atomic<std::uint64_t> format;       // 0 until the first user says kTableFormat
   std::atomic<std::uint64_t> sequence;     // numbers joins, releases and udp members
@@ -79,6 +90,8 @@ struct Table {
   alignas(64) std::atomic<std::uint64_t> epoch;
   std::array<Slot, kSlotCount> slots;
   alignas(64) std::array<std::atomic<std::uint64_t>, kBlockCount> blocks;
+  std::atomic<std::uint32_t> services_used;  // no service at or after this was ever taken
+  alignas(64) std::array<Service, kServiceCount> services;
 };
 inline constexpr std::uint64_t kTableFormat = 0x75726f'6365'0001 + (sizeof(Table) << 16);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);

@@ -22,6 +22,7 @@ DpdkDatapath::DpdkDatapath(Parts parts, const Limits& limits, ReceiveOptions rec
                     .max_run_bytes = std::uint32_t{limits.path_mtu} * kMaxRunPackets,
                     .peer_window_bytes = limits.window_bytes,
                     .trusted_memory = false,
+                    .max_frame_bytes = limits.max_frame_bytes,
                     .bits_per_second = parts_.port->bits_per_second()},
       transmitter_(*parts_.port, *parts_.resolver, limits.path_mtu, counters_),
       receiver_(*parts_.port, *parts_.resolver, transmitter_, std::move(receive), counters_) {}
@@ -47,6 +48,19 @@ std::size_t DpdkDatapath::rx_burst(std::span<RxPacket> packets) {
   return receiver_.receive(now_, packets);
 }
 
+// A kernel's interface is asked by a socket, so that it is as it was when this process is gone.
+void DpdkDatapath::lend_frames(Frames which) {
+  receiver_.lend_frames(which);
+  const bool all = which != Frames::kNone;
+  if (parts_.interface_index == 0) {
+    parts_.port->hear_all(all);
+  } else if (all) {
+    promiscuous_.hold(parts_.interface_index);
+  } else {
+    promiscuous_.release();
+  }
+}
+
 std::size_t DpdkDatapath::tx_burst(std::span<TxFrame> frames) { return transmitter_.send(frames); }
 
 void DpdkDatapath::on_turn(Instant now) {
@@ -64,6 +78,7 @@ void DpdkDatapath::abandon_in_child() {
   receiver_.abandon();
   parts_.port->abandon();
   parts_.claim->release();
+  promiscuous_.release();
   if (parts_.held_port != nullptr) parts_.held_port->release();
   if (parts_.kernel_resolver != nullptr) parts_.kernel_resolver->close_descriptors();
 }

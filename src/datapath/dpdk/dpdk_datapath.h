@@ -20,7 +20,7 @@ namespace uroce::datapath {
 
 class DpdkDatapath final : public Datapath {
  public:
-  // Only in ports that the kernel owns are the last two given.
+  // Only in ports that the kernel owns are the last three given.
   struct Parts {
     std::string parking_name;  // where the port goes in the end; empty: it is closed
     std::unique_ptr<PortClaim> claim;
@@ -28,9 +28,11 @@ class DpdkDatapath final : public Datapath {
     std::unique_ptr<Resolver> resolver;
     std::unique_ptr<HeldPort> held_port;
     KernelResolver* kernel_resolver = nullptr;  // the resolver, where it has descriptors
+    unsigned interface_index = 0;               // of the kernel's, or 0
   };
   struct Limits {
     std::uint16_t path_mtu = 1024;
+    std::uint16_t max_frame_bytes = 0;
     std::uint32_t window_bytes = 0;
   };
 
@@ -42,10 +44,13 @@ class DpdkDatapath final : public Datapath {
   [[nodiscard]] int open_path(Path& path, Qpn destination) override;
   void close_path(Path& path) override { parts_.resolver->close_path(path); }
   [[nodiscard]] std::size_t rx_burst(std::span<RxPacket> packets) override;
+  void lend_frames(Frames which) override;
   std::size_t tx_burst(std::span<TxFrame> frames) override;
   void on_turn(Instant now) override;
   [[nodiscard]] int wakeup_descriptor() const override;
-  [[nodiscard]] bool arm_wakeup() override { return transmitter_.is_idle(); }
+  [[nodiscard]] bool arm_wakeup() override {
+    return transmitter_.is_idle() && transmitter_.loopback().is_empty();
+  }
   void disarm_wakeup() override {}
   void abandon_in_child() override;
 
@@ -55,6 +60,7 @@ class DpdkDatapath final : public Datapath {
   Parts parts_;
   DatapathCapabilities capabilities_;
   DatapathCounters counters_;
+  PromiscuousInterface promiscuous_;
   Transmitter transmitter_;
   Receiver receiver_;
   Instant now_;  // of the last turn

@@ -3,6 +3,7 @@
 
 #include <ifaddrs.h>
 #include <linux/filter.h>
+#include <linux/if_packet.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <sys/ioctl.h>
@@ -114,6 +115,25 @@ HeldPort::HeldPort(const std::string& interface_name) {
 void HeldPort::release() {
   for (const int descriptor : descriptors_) close(descriptor);
   descriptors_.clear();
+}
+
+void PromiscuousInterface::hold(unsigned interface_index) {
+  if (descriptor_ >= 0) return;
+  // Of no protocol: nothing is ever queued.
+  descriptor_ = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+  const packet_mreq request{.mr_ifindex = static_cast<int>(interface_index),
+                            .mr_type = PACKET_MR_PROMISC,
+                            .mr_alen = 0,
+                            .mr_address = {}};
+  if (descriptor_ < 0 ||
+      setsockopt(descriptor_, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &request, sizeof request) != 0) {
+    release();
+  }
+}
+
+void PromiscuousInterface::release() {
+  if (descriptor_ >= 0) close(descriptor_);
+  descriptor_ = -1;
 }
 
 }  // namespace uroce::datapath

@@ -39,4 +39,21 @@ class HeldPort {
   std::vector<int> descriptors_;
 };
 
+// While held, an interface hears what other stations are sent. The kernel counts its holders, and
+// lets go for a process that ends.
+class PromiscuousInterface {
+ public:
+  PromiscuousInterface() = default;
+  ~PromiscuousInterface() { release(); }
+  PromiscuousInterface(const PromiscuousInterface&) = delete;
+  PromiscuousInterface& operator=(const PromiscuousInterface&) = delete;
+
+  // Where it may not be had, what comes anyway comes.
+  void hold(unsigned interface_index);
+  void release();
+
+ private:
+  int descriptor_ = -1;
+};
+
 }  // namespace uroce::datapath

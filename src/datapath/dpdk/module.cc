@@ -67,6 +67,13 @@ void choose_resolver(const PortSpec& spec, const DpdkOptions& options, Opened& o
   parts.held_port = std::make_unique<HeldPort>(interface.name);
 }
 
+// Without a VLAN tag, which must find room too.
+std::uint16_t max_frame_bytes(const Port& port, std::uint16_t mtu_bytes) {
+  const std::size_t room = port.buffer_bytes() - wire::kVlanTagBytes;
+  return static_cast<std::uint16_t>(
+      std::min<std::size_t>(room, mtu_bytes + wire::kEthernetHeaderBytes));
+}
+
 Result<Opened> open_parts(const PortSpec& spec, const DpdkOptions& options) {
   Opened opened;
   const bool kernel_owned = spec.facts->owner == PortOwner::kKernel;
@@ -74,6 +81,7 @@ Result<Opened> open_parts(const PortSpec& spec, const DpdkOptions& options) {
     auto interface = find_kernel_interface(spec.argument("iface"));
     if (!interface) return interface.error();
     opened.interface = std::move(*interface);
+    opened.parts.interface_index = opened.interface.index;
   }
   if (spec.facts->is_kept) opened.parts.parking_name = spec.device + ',' + spec.arguments;
   auto owned = open_or_take_port(spec, opened.parts.parking_name);
@@ -96,8 +104,10 @@ Result<DpdkPort> open_port(const DpdkOptions& options) {
                 .mtu_bytes = kernel_owned ? opened->interface.mtu_bytes : port_mtu_bytes,
                 .kernel_owned = kernel_owned,
                 .interface_name = opened->interface.name};
+  const std::uint16_t passed_bytes = std::min(port.mtu_bytes, port_mtu_bytes);
   const DpdkDatapath::Limits limits{
-      .path_mtu = path_mtu_for(std::min(port.mtu_bytes, port_mtu_bytes)),
+      .path_mtu = path_mtu_for(passed_bytes),
+      .max_frame_bytes = max_frame_bytes(*opened->parts.port, passed_bytes),
       .window_bytes = spec->facts->window_bytes};
   ReceiveOptions receive{.addresses = own_addresses(options, *opened),
                          .verify_icrc = options.verify_icrc};

@@ -193,6 +193,11 @@ void Port::on_turn(Instant now) {
   static_cast<void>(start());
 }
 
+void Port::hear_all(bool all) const {
+  static_cast<void>(all ? rte_eth_promiscuous_enable(number_)
+                        : rte_eth_promiscuous_disable(number_));
+}
+
 bool Port::link_is_up() const {
   rte_eth_link link{};
   return rte_eth_link_get_nowait(number_, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;

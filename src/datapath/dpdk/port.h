@@ -44,12 +44,24 @@ class Port {
     return rte_pktmbuf_alloc_bulk(pool_, mbufs.data(), static_cast<unsigned>(mbufs.size())) == 0;
   }
 
+  // Null where none is free.
+  [[nodiscard]] rte_mbuf* copy(const rte_mbuf* mbuf) const {
+    return rte_pktmbuf_copy(mbuf, pool_, 0, mbuf->pkt_len);
+  }
+
   [[nodiscard]] const wire::MacAddress& mac() const { return mac_; }
   [[nodiscard]] std::uint16_t mtu_bytes() const { return mtu_bytes_; }
+  // What one packet buffer holds.
+  [[nodiscard]] std::uint16_t buffer_bytes() const {
+    return static_cast<std::uint16_t>(rte_pktmbuf_data_room_size(pool_) - RTE_PKTMBUF_HEADROOM);
+  }
   [[nodiscard]] bool link_is_up() const;
   [[nodiscard]] std::uint64_t bits_per_second() const;
   // Readable while packets are there; -1 where the driver has no such thing.
   [[nodiscard]] int interrupt_descriptor() const { return interrupt_descriptor_; }
+
+  // Also what other stations are sent, where the device can and leaves that out by itself.
+  void hear_all(bool all) const;
 
   // Connects again what connects by itself only at its start; nothing for other ports.
   void on_turn(Instant now);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "datapath/dpdk/receive.h"
 
+#include <rte_ether.h>
+
 #include <algorithm>
 
 #include "datapath/dpdk/crc.h"
@@ -9,6 +11,8 @@
 
 namespace uroce::datapath {
 namespace {
+
+using Frames = Datapath::Frames;
 
 constexpr std::size_t kBthBytes = 12;
 constexpr std::size_t kBurstBytes = 36 << 10;  // eight packets of path MTU 4096
@@ -20,6 +24,15 @@ constexpr std::size_t kMaxControlBytes = 2'048;
 ConstBytes linear_bytes(rte_mbuf* mbuf) {
   if (mbuf->nb_segs != 1 && rte_pktmbuf_linearize(mbuf) != 0) return {};
   return {rte_pktmbuf_mtod(mbuf, const std::byte*), mbuf->data_len};
+}
+
+// A driver may have put VLAN tags aside.
+void restore_tags(std::span<rte_mbuf*> burst) {
+  constexpr std::uint64_t kStripped = RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED;
+  for (rte_mbuf*& mbuf : burst) {
+    if ((mbuf->ol_flags & kStripped) != kStripped) continue;
+    if (rte_vlan_insert(&mbuf) == 0) mbuf->ol_flags &= ~kStripped;
+  }
 }
 
 bool icrc_is_right(const wire::NetworkView& view) {
@@ -45,9 +58,15 @@ std::size_t Receiver::receive(Instant now, std::span<RxPacket> packets) {
   // of it, so that 0 means that there is nothing; boundedly, since strangers may send faster.
   for (unsigned tries = 0; lent_count_ == 0 && tries < 4; ++tries) {
     std::array<rte_mbuf*, Port::kBurst> burst;
-    const std::size_t count = port_.receive(std::span(burst).first(wanted));
+    const std::span room = std::span(burst).first(wanted);
+    Loopback& loopback = transmitter_.loopback();
+    // Half of the room at most, or a program that sends to a group would hear nothing else.
+    std::size_t count = loopback.take(room.first((room.size() + 1) / 2));
+    count += port_.receive(room.subspan(count));
     if (count == 0) break;
     choose_next_burst(burst[0]->pkt_len);
+    if (frames_ != Frames::kNone) [[unlikely]]
+      restore_tags(room.first(count));
     for (std::size_t i = 0; i < count; ++i) {
       if (i + 1 < count) rte_prefetch0(rte_pktmbuf_mtod(burst[i + 1], void*));
       if (look_at(now, burst[i], packets[lent_count_])) {
@@ -57,6 +76,8 @@ std::size_t Receiver::receive(Instant now, std::span<RxPacket> packets) {
       }
     }
   }
+  if (frames_ == Frames::kAll) [[unlikely]]
+    show_frames(packets.first(lent_count_));
   return lent_count_;
 }
 
@@ -81,15 +102,19 @@ bool Receiver::look_at(Instant now, rte_mbuf* mbuf, RxPacket& packet) {
     case wire::NetworkDrop::kNotRoce:
       ++counters_.rx_not_roce;
       answer(now, frame);
-      return false;
+      return lend_foreign(frame, packet);
     case wire::NetworkDrop::kBadIpHeader:
     case wire::NetworkDrop::kFragment:
       ++counters_.rx_not_roce;
-      return false;
+      return lend_foreign(frame, packet);
     case wire::NetworkDrop::kTruncated:
     case wire::NetworkDrop::kBadUdpLength:
       ++counters_.rx_truncated;
-      return false;
+      return lend_foreign(frame, packet);
+  }
+  if (!is_ours(view.destination)) {
+    ++counters_.rx_not_roce;
+    return lend_foreign(frame, packet);
   }
   if (!check(view)) return false;
   Addresses& addresses = addresses_[lent_count_];
@@ -106,11 +131,26 @@ bool Receiver::look_at(Instant now, rte_mbuf* mbuf, RxPacket& packet) {
   return true;
 }
 
-bool Receiver::check(const wire::NetworkView& view) {
-  if (!is_ours(view.destination)) {
-    ++counters_.rx_not_roce;
-    return false;
+void Receiver::show_frames(std::span<RxPacket> packets) const {
+  for (std::size_t i = 0; i < packets.size(); ++i) {
+    RxPacket& packet = packets[i];
+    if (packet.bytes.empty()) continue;  // a foreign one, which shows all
+    const ConstBytes frame = linear_bytes(lent_[i]);
+    packet.frame_bytes_before = static_cast<std::uint16_t>(packet.bytes.data() - frame.data());
+    packet.frame_bytes_behind =
+        static_cast<std::uint16_t>(frame.size() - packet.bytes.size() - packet.frame_bytes_before);
   }
+}
+
+bool Receiver::lend_foreign(ConstBytes frame, RxPacket& packet) const {
+  if (frames_ == Frames::kNone || frame.empty()) return false;
+  packet = RxPacket{.bytes = frame.first(0),
+                    .detached_payload = {},
+                    .frame_bytes_behind = static_cast<std::uint16_t>(frame.size())};
+  return true;
+}
+
+bool Receiver::check(const wire::NetworkView& view) {
   if (view.udp_payload.size() < kBthBytes + wire::kIcrcBytes) {
     ++counters_.rx_truncated;
     return false;
@@ -129,7 +169,7 @@ void Receiver::answer(Instant now, ConstBytes frame) {
 }
 
 bool Receiver::is_ours(const Gid& address) const {
-  return options_.addresses.empty() || is_multicast(address) ||
+  return options_.addresses.empty() || address.is_multicast() ||
          std::ranges::find(options_.addresses, address) != options_.addresses.end();
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Packets in: a burst of mbufs is looked through, RoCE packets to our addresses whose ICRC is right
 // are lent to the engine until the next burst, control traffic is answered, and the rest is dropped
-// and counted.
+// and counted; or lent as frames, where somebody wants those.
 #pragma once
 
 #include <array>
@@ -28,6 +28,8 @@ class Receiver {
   // As Datapath::rx_burst.
   std::size_t receive(Instant now, std::span<RxPacket> packets);
 
+  void lend_frames(Datapath::Frames which) { frames_ = which; }
+
   // Takes back what is lent.
   void clear();
   void abandon() { lent_count_ = 0; }
@@ -42,6 +44,10 @@ class Receiver {
   // False when there is nothing to lend.
   bool look_at(Instant now, rte_mbuf* mbuf, RxPacket& packet);
   bool check(const wire::NetworkView& view);
+  // The whole frames that lent packets of RoCE came in.
+  void show_frames(std::span<RxPacket> packets) const;
+  // As look_at, of a frame that is not RoCE's, or not to us.
+  bool lend_foreign(ConstBytes frame, RxPacket& packet) const;
   void answer(Instant now, ConstBytes frame);
   [[nodiscard]] bool is_ours(const Gid& address) const;
 
@@ -54,6 +60,7 @@ class Receiver {
   std::array<Addresses, Port::kBurst> addresses_{};
   std::size_t lent_count_ = 0;
   std::size_t next_burst_ = Port::kBurst;
+  Datapath::Frames frames_ = Datapath::Frames::kNone;
 };
 
 }  // namespace uroce::datapath

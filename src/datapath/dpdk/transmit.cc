@@ -64,6 +64,12 @@ std::size_t Transmitter::send(std::span<TxFrame> frames) {
   bool full = !flush();
   std::size_t refused = 0;
   for (TxFrame& frame : frames) {
+    if (frame.path == nullptr) [[unlikely]] {
+      full = full || !copy_frame(frame);
+      frame.refused = full;
+      refused += full ? 1 : 0;
+      continue;
+    }
     wire::LinkAddresses link{.source = port_.mac(), .destination = {}};
     const bool is_known = resolver_.find(*frame.path, link.destination);
     // Waits for the neighbour's answer: what nobody repeats would be lost with the first packet.
@@ -104,6 +110,11 @@ void Transmitter::on_turn(Instant now) {
 }
 
 void Transmitter::clear() {
+  give_back_waiting();
+  loopback_.clear();
+}
+
+void Transmitter::give_back_waiting() {
   rte_pktmbuf_free_bulk(&waiting_[waiting_begin_],
                         static_cast<unsigned>(waiting_end_ - waiting_begin_));
   waiting_begin_ = waiting_end_ = 0;
@@ -124,11 +135,29 @@ bool Transmitter::build_frame(const TxFrame& frame, const wire::LinkAddresses& l
   const wire::IcrcFlow flow(frame.path->source, frame.path->destination,
                             frame.path->udp_source_port);
   wire::PayloadCursor payload(frame.payload());
+  const bool is_for_group = frame.path->destination.is_multicast();
   for (unsigned i = 0; i < frame.packet_count; ++i) {
     build_packet(waiting_[first + i], frame, i, link, flow, payload);
+    if (is_for_group) loopback_.add(waiting_[first + i]);
   }
   counters_.tx_packets += frame.packet_count;
   counters_.tx_bytes += frame.payload_bytes;
+  return true;
+}
+
+bool Transmitter::copy_frame(const TxFrame& frame) {
+  if (waiting_end_ == waiting_.size() && !flush()) return false;
+  const std::size_t index = waiting_end_;
+  if (!take_mbufs(1)) return false;
+  std::byte* to = bytes_of(waiting_[index]);
+  for (const ConstBytes piece : frame.payload()) {
+    std::memcpy(to, piece.data(), piece.size());
+    to += piece.size();
+  }
+  set_bytes(waiting_[index], frame.payload_bytes);
+  ++counters_.tx_packets;
+  counters_.tx_bytes += frame.payload_bytes;
+  if (waiting_end_ - waiting_begin_ >= kBuiltAheadMax) flush();
   return true;
 }
 
@@ -155,7 +184,7 @@ bool Transmitter::flush() {
 
 void Transmitter::drop_waiting() {
   counters_.tx_errors += waiting_end_ - waiting_begin_;
-  clear();
+  give_back_waiting();
 }
 
 }  // namespace uroce::datapath

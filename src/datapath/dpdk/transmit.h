@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <span>
 
+#include "datapath/dpdk/loopback.h"
 #include "datapath/dpdk/port.h"
 #include "datapath/neighbour/resolver.h"
 #include "uroce/datapath.h"
@@ -24,7 +25,11 @@ class Transmitter {
  public:
   Transmitter(Port& port, const Resolver& resolver, std::uint16_t path_mtu,
               DatapathCounters& counters)
-      : port_(port), resolver_(resolver), path_mtu_(path_mtu), counters_(counters) {}
+      : port_(port),
+        resolver_(resolver),
+        path_mtu_(path_mtu),
+        counters_(counters),
+        loopback_(port) {}
 
   // As Datapath::tx_burst.
   std::size_t send(std::span<TxFrame> frames);
@@ -34,8 +39,14 @@ class Transmitter {
 
   void on_turn(Instant now);
 
+  // What was sent to groups.
+  [[nodiscard]] Loopback& loopback() { return loopback_; }
+
   [[nodiscard]] bool is_idle() const { return waiting_begin_ == waiting_end_; }
-  void abandon() { waiting_begin_ = waiting_end_ = 0; }
+  void abandon() {
+    waiting_begin_ = waiting_end_ = 0;
+    loopback_.abandon();
+  }
   // Gives back what waits.
   void clear();
 
@@ -44,15 +55,19 @@ class Transmitter {
 
   [[nodiscard]] bool is_sendable(const TxFrame& frame) const;
   [[nodiscard]] bool build_frame(const TxFrame& frame, const wire::LinkAddresses& link);
+  // Of a whole Ethernet frame: as it is.
+  [[nodiscard]] bool copy_frame(const TxFrame& frame);
   [[nodiscard]] bool take_mbufs(std::size_t count);
   // Hands over what waits; true when all of it is gone.
   bool flush();
   void drop_waiting();
+  void give_back_waiting();
 
   Port& port_;
   const Resolver& resolver_;
   std::uint16_t path_mtu_;
   DatapathCounters& counters_;
+  Loopback loopback_;
   std::array<rte_mbuf*, Port::kBurst> waiting_{};
   std::size_t waiting_begin_ = 0;
   std::size_t waiting_end_ = 0;

@@ -33,12 +33,6 @@ constexpr std::array<std::uint8_t, 4> ipv4_of(const Gid& gid) {
 constexpr bool is_unspecified(const Gid& gid) {
   return gid.is_zero() || gid == ipv4_mapped({0, 0, 0, 0});
 }
-constexpr bool is_link_local(const Gid& gid) {
-  return gid.bytes[0] == 0xfe && (gid.bytes[1] & 0xc0) == 0x80;
-}
-constexpr bool is_multicast(const Gid& gid) {
-  return gid.is_ipv4() ? (gid.bytes[12] & 0xf0) == 0xe0 : gid.bytes[0] == 0xff;
-}
 
 // fe80::/64 and the modified EUI-64 of the MAC (RFC 4291, appendix A).
 constexpr Gid link_local_of(const MacAddress& mac) {

@@ -5,9 +5,12 @@ namespace uroce::datapath {
 namespace {
 
 // A question costs a few microseconds in the kernel and nothing on the wire: the kernel paces that.
+// An answer is expected for a second: the kernel asks for three, but whoever waits holds up what
+// the same queue pair has for others.
 constexpr NeighbourTable::Timing kTiming{.reachable_for = milliseconds(1'000),
                                          .first_pause = milliseconds(1),
-                                         .last_pause = milliseconds(1'000)};
+                                         .last_pause = milliseconds(250),
+                                         .expected_for = milliseconds(1'000)};
 
 // So that a thousand peers do not hold up a turn.
 constexpr unsigned kQuestionsPerTurn = 16;

@@ -109,6 +109,17 @@ bool to_gid(ConstBytes address, Gid& gid) {
   return true;
 }
 
+// The neighbour's entry, in `reply`. 0, or an errno: ENOENT where there is none.
+int look_up(int netlink, unsigned interface_index, const Gid& next_hop, Reply& reply) {
+  ndmsg neighbour{};
+  neighbour.ndm_family = next_hop.is_ipv4() ? AF_INET : AF_INET6;
+  neighbour.ndm_ifindex = static_cast<int>(interface_index);
+  Request<ndmsg> request(RTM_GETNEIGH, neighbour);
+  request.add(NDA_DST, address_bytes(next_hop));
+  if (const int error = reply.receive(netlink, request.bytes()); error != 0) return error;
+  return reply.header<ndmsg>() == nullptr ? EPROTO : 0;
+}
+
 }  // namespace
 
 KernelTables::KernelTables(unsigned interface_index)
@@ -147,22 +158,23 @@ int KernelTables::find_next_hop(const Gid& destination, Gid& next_hop) const {
 }
 
 std::optional<MacAddress> KernelTables::find_neighbour(const Gid& next_hop) const {
-  ndmsg neighbour{};
-  neighbour.ndm_family = next_hop.is_ipv4() ? AF_INET : AF_INET6;
-  neighbour.ndm_ifindex = static_cast<int>(interface_index_);
-  Request<ndmsg> request(RTM_GETNEIGH, neighbour);
-  request.add(NDA_DST, address_bytes(next_hop));
   Reply reply;
-  if (reply.receive(netlink_, request.bytes()) != 0) return std::nullopt;
-  const auto* found = reply.header<ndmsg>();
+  if (look_up(netlink_, interface_index_, next_hop, reply) != 0) return std::nullopt;
+  if ((reply.header<ndmsg>()->ndm_state & (NUD_FAILED | NUD_INCOMPLETE)) != 0) return std::nullopt;
   const ConstBytes told = reply.attribute<ndmsg>(NDA_LLADDR);
   MacAddress mac;
-  if (found == nullptr || (found->ndm_state & (NUD_FAILED | NUD_INCOMPLETE)) != 0 ||
-      told.size() != sizeof mac) {
-    return std::nullopt;
-  }
+  if (told.size() != sizeof mac) return std::nullopt;
   std::memcpy(&mac, told.data(), sizeof mac);
   return mac;
+}
+
+bool KernelTables::is_reachable(const Gid& next_hop) const {
+  constexpr unsigned kValid =
+      NUD_PERMANENT | NUD_NOARP | NUD_REACHABLE | NUD_PROBE | NUD_STALE | NUD_DELAY;
+  Reply reply;
+  const int error = look_up(netlink_, interface_index_, next_hop, reply);
+  if (error != 0) return error != ENOENT;
+  return (reply.header<ndmsg>()->ndm_state & kValid) != 0;
 }
 
 void KernelTables::make_kernel_ask(const Gid& next_hop) const {
@@ -186,7 +198,7 @@ void KernelTables::make_kernel_ask(const Gid& next_hop) const {
     sockaddr_in6 to{};
     to.sin6_family = AF_INET6;
     to.sin6_port = to_big(kDiscardPort);
-    to.sin6_scope_id = is_link_local(next_hop) ? interface_index_ : 0;
+    to.sin6_scope_id = next_hop.is_link_local() ? interface_index_ : 0;
     std::memcpy(&to.sin6_addr, next_hop.bytes.data(), 16);
     static_cast<void>(sendto(probe, nullptr, 0, 0, reinterpret_cast<sockaddr*>(&to), sizeof to));
   }

@@ -25,6 +25,10 @@ class KernelTables {
   // What the neighbour table says, unless it says that nobody answers.
   [[nodiscard]] std::optional<MacAddress> find_neighbour(const Gid& next_hop) const;
 
+  // The kernel would send to it without asking first, whatever kind of address it has. True also
+  // where the kernel does not tell (before Linux 5.0).
+  [[nodiscard]] bool is_reachable(const Gid& next_hop) const;
+
   // Makes the kernel ask: by a datagram to the discard port, since setting an entry to "probe"
   // would need a capability that a packet socket does not.
   void make_kernel_ask(const Gid& next_hop) const;

@@ -6,7 +6,7 @@
 namespace uroce::datapath {
 
 int Resolver::open_path(Path& path) {
-  if (is_multicast(path.destination)) {
+  if (path.destination.is_multicast()) {
     path.route = kMulticastRoute;
     return 0;
   }

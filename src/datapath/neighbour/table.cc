@@ -17,9 +17,18 @@ std::optional<std::uint32_t> NeighbourTable::want(const Gid& address) {
                    .pause = timing_.first_pause,
                    .ask_at = {}};
   }
+  // Nobody has wanted it for a while; it may be there again.
+  if (entry->users == 0 && entry->state == State::kIncomplete) ask_afresh(*entry);
   ++entry->users;
   look_again_at(entry->ask_at);
   return static_cast<std::uint32_t>(entry - entries_.data());
+}
+
+void NeighbourTable::ask_afresh(Entry& entry) const {
+  entry.questions = 0;
+  entry.is_expected = true;
+  entry.pause = timing_.first_pause;
+  entry.ask_at = {};
 }
 
 void NeighbourTable::release(std::uint32_t index) {
@@ -31,8 +40,7 @@ void NeighbourTable::on_answer(Instant now, const Gid& address, const MacAddress
   if (entry == nullptr || is_group(mac)) return;
   entry->mac = mac;
   entry->state = State::kReachable;
-  entry->questions = 0;
-  entry->pause = timing_.first_pause;
+  ask_afresh(*entry);
   entry->ask_at = now + timing_.reachable_for;
   look_again_at(entry->ask_at);
 }
@@ -56,6 +64,8 @@ std::optional<NeighbourTable::Question> NeighbourTable::poll_question(Instant no
 // A neighbour that was known is still used while it is asked again; after three questions without
 // an answer it is gone.
 void NeighbourTable::count_question(Instant now, Entry& entry) const {
+  if (entry.questions == 0) entry.first_asked_at = now;
+  entry.is_expected = now < entry.first_asked_at + timing_.expected_for;
   entry.ask_at = now + entry.pause;
   entry.pause = std::min(entry.pause * 2, timing_.last_pause);
   if (entry.state == State::kReachable) entry.state = State::kStale;

@@ -27,11 +27,13 @@ class NeighbourTable {
   static constexpr std::uint32_t kCapacity = 1024;
   static constexpr std::uint8_t kQuestionsWhileStale = 3;
 
-  // The pause between questions doubles from the first to the last.
+  // The pause between questions doubles from the first to the last. What is to be sent waits for an
+  // answer that long, or is given up with the first question after that.
   struct Timing {
     Duration reachable_for = milliseconds(30'000);
     Duration first_pause = milliseconds(50);
     Duration last_pause = milliseconds(1'000);
+    Duration expected_for = milliseconds(1'000);
   };
 
   struct Question {
@@ -52,10 +54,10 @@ class NeighbourTable {
     return entry.state == State::kReachable || entry.state == State::kStale ? &entry.mac : nullptr;
   }
 
-  // Not resolved, and the first questions are not all out yet: an answer may come any moment.
+  // Not resolved, and not asked for so long that nobody will answer.
   [[nodiscard]] bool is_expected(std::uint32_t index) const {
     const Entry& entry = entries_[index];
-    return entry.state == State::kIncomplete && entry.questions < kQuestionsWhileStale;
+    return entry.state == State::kIncomplete && entry.is_expected;
   }
 
   // Somebody says that `address` is at `mac`.
@@ -73,13 +75,16 @@ class NeighbourTable {
     Gid address;
     MacAddress mac;
     State state = State::kFree;
+    bool is_expected = true;
     std::uint8_t questions = 0;  // unanswered ones
     std::uint32_t users = 0;
     Duration pause;  // after the next question
     Instant ask_at;
+    Instant first_asked_at{};  // of those without an answer
   };
 
   [[nodiscard]] Entry* find_entry(const Gid& address);
+  void ask_afresh(Entry& entry) const;
   [[nodiscard]] Entry* free_place();
   void count_question(Instant now, Entry& entry) const;
   void look_again_at(Instant at) { next_deadline_ = at < next_deadline_ ? at : next_deadline_; }

@@ -71,15 +71,16 @@ Outbound::Watched Outbound::watch(Instant now) {
     next_look_ = now + pause_;
   }
   if (now < next_look_ && !is_gone_) return {.is_unread = true};
-  is_wake_up_put_off_ = false;
   const std::uint64_t head = writer_.refresh_head();
   if (is_gone_ || head == writer_.tail()) {
-    is_watched_ = false;
+    is_watched_ = is_wake_up_put_off_ = false;
     return {};
   }
   const bool is_stuck = head == head_seen_;
   head_seen_ = head;
   if (is_stuck) {
+    // Not before: whoever has armed its own wake-up meanwhile relies on ours (next_wake_up).
+    is_wake_up_put_off_ = false;
     if (pause_ >= kStuckForLong) look_whether_alive();
     wake_anyway();
   }

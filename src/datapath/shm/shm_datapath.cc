@@ -37,6 +37,7 @@ ShmDatapath::ShmDatapath(Directory& directory, const ShmOptions& options,
       .trusted_memory = true};
   outbound_.reserve(kSlotCount);
   inbound_.reserve(kSlotCount);
+  everybody_.reserve(kSlotCount);
   touched_.reserve(kSlotCount);
   watched_.reserve(kSlotCount);
   lent_.reserve(kRingsPerPoll + 1);
@@ -48,6 +49,12 @@ ShmDatapath::~ShmDatapath() = default;
 // ---- paths ----
 
 int ShmDatapath::open_path(Path& path, Qpn destination) {
+  if (path.destination.is_multicast()) {
+    ++group_paths_;
+    path.route = kRouteToAll;
+    find_everybody();
+    return 0;
+  }
   const auto peer = directory_.owner(destination);
   if (!peer) return EHOSTUNREACH;
   Outbound* to = find_open(*peer);
@@ -64,8 +71,25 @@ int ShmDatapath::open_path(Path& path, Qpn destination) {
 
 // The ring stays: connections between two engines come and go.
 void ShmDatapath::close_path(Path& path) {
+  if (path.route == kRouteToAll) --group_paths_;
   if (Outbound* to = outbound_of(path); to != nullptr && to->path_count > 0) --to->path_count;
   path.route = 0;
+}
+
+// Those that are present under our device's name, ourselves among them.
+void ShmDatapath::find_everybody() {
+  everybody_epoch_ = directory_.epoch();
+  for (Outbound* to : everybody_) --to->path_count;
+  everybody_.clear();
+  const auto own = directory_.info(directory_.own_slot());
+  for (const SlotInfo& slot : directory_.slots()) {
+    if (!own || slot.device != own->device) continue;
+    Outbound* to = find_open(slot.handle);
+    if (to == nullptr) to = &closed_outbound();
+    if (!to->is_open() && to->open(slot.handle, options_.ring_bytes) != 0) continue;
+    ++to->path_count;
+    everybody_.push_back(to);
+  }
 }
 
 Outbound* ShmDatapath::outbound_of(const Path& path) {
@@ -117,7 +141,18 @@ std::size_t ShmDatapath::tx_burst(std::span<TxFrame> frames) {
   return refused_now_;
 }
 
+// One that has no room loses it, as a switch would.
+void ShmDatapath::send_to_all(TxFrame& frame) {
+  for (Outbound* to : everybody_) {
+    if (to->touched_in_burst != burst_) touch(*to);
+    if (to->send(frame) != Outbound::Taken::kYes) ++counters_.tx_errors;
+  }
+  counters_.tx_packets += frame.packet_count;
+  counters_.tx_bytes += frame.header_bytes + frame.payload_bytes;
+}
+
 void ShmDatapath::send_one(TxFrame& frame) {
+  if (frame.path->route == kRouteToAll) return send_to_all(frame);
   Outbound* to = outbound_of(*frame.path);
   if (to == nullptr) {
     counters_.tx_errors += frame.packet_count;
@@ -162,6 +197,7 @@ void ShmDatapath::on_turn(Instant now) {
   watched_.resize(kept);
   is_helpers_turn_ = false;
   if (directory_.epoch() != epoch_seen_) let_go_of_the_gone();
+  if (group_paths_ != 0 && directory_.epoch() != everybody_epoch_) find_everybody();
 }
 
 bool ShmDatapath::peer_stalled(const Path& path) {
@@ -173,7 +209,11 @@ bool ShmDatapath::peer_stalled(const Path& path) {
 
 std::size_t ShmDatapath::rx_burst(std::span<RxPacket> packets) {
   release_lent();
-  if (mailbox_.bell.load(std::memory_order_acquire) != bell_seen_) take_offers();
+  // While the wake-up is armed the socket is the helper's: a wake-up that a turn of the
+  // application's took out of it would leave the helper asleep and its senders sure that it is not.
+  if (!sleep_.is_marked() && mailbox_.bell.load(std::memory_order_acquire) != bell_seen_) {
+    take_offers();
+  }
   packets = packets.first(std::min(packets.size(), kLargestBurst));
   std::size_t filled = 0;
   for (std::size_t i = 0; i < inbound_.size() && filled < packets.size(); ++i) {
@@ -302,6 +342,7 @@ void ShmDatapath::abandon_in_child() {
   touched_.clear();
   watched_.clear();
   lent_.clear();
+  everybody_.clear();
 }
 
 }  // namespace uroce::datapath

@@ -63,8 +63,10 @@ class ShmDatapath final : public Datapath {
   [[nodiscard]] shm::Outbound* outbound_of(const Path& path);
   [[nodiscard]] shm::Outbound* find_open(SlotHandle peer);
   shm::Outbound& closed_outbound();
+  void find_everybody();
   void touch(shm::Outbound& to);
   void send_one(TxFrame& frame);
+  void send_to_all(TxFrame& frame);
   void release_lent();
   std::size_t read_ring(shm::Inbound& from, std::span<RxPacket> packets, std::size_t filled);
   void hand_out(const shm::Record& record, RxPacket& packet, std::size_t index);
@@ -90,6 +92,13 @@ class ShmDatapath final : public Datapath {
   std::vector<std::unique_ptr<shm::Inbound>> inbound_;
   std::vector<shm::Outbound*> touched_, watched_;
   std::vector<shm::Inbound*> lent_;
+
+  // Multicast: what is sent to a group goes to everybody, who know who of them is in it.
+  static constexpr std::uint32_t kRouteToAll = UINT32_MAX;
+  std::vector<shm::Outbound*> everybody_;
+  std::uint64_t everybody_epoch_ = 0;
+  std::uint32_t group_paths_ = 0;
+
   bool is_helpers_turn_ = false;
   std::size_t next_ring_ = 0;
   std::uint64_t burst_ = 0;

@@ -3,9 +3,8 @@
 
 #include <utility>
 
-#include "datapath/tap/wire_packet.h"
+#include "datapath/udp/fast_crc32.h"
 #include "wire/network.h"
-#include "wire/run.h"
 
 namespace uroce::datapath::tap {
 namespace {
@@ -25,8 +24,10 @@ CaptureDatapath::CaptureDatapath(std::unique_ptr<Datapath> link, std::shared_ptr
     : link_(std::move(link)),
       file_(std::move(file)),
       clock_(clock),
-      head_{.interface = file_->add_interface(name)},
-      paths_(std::make_unique<Path[]>(kPaths)) {}
+      recorder_(*file_, udp::fast_crc32),
+      paths_(std::make_unique<Path[]>(kPaths)) {
+  recorder_.head.interface = file_->add_interface(name);
+}
 
 int CaptureDatapath::open_path(Path& path, Qpn destination) {
   const int error = link_->open_path(path, destination);
@@ -37,8 +38,8 @@ int CaptureDatapath::open_path(Path& path, Qpn destination) {
 std::size_t CaptureDatapath::rx_burst(std::span<RxPacket> packets) {
   const std::size_t count = link_->rx_burst(packets);
   if (count == 0) return 0;
-  head_.time_ns = clock_();
-  head_.direction = pcapng::Direction::kInbound;
+  recorder_.head.time_ns = clock_();
+  recorder_.head.direction = capture::pcapng::Direction::kInbound;
   for (const RxPacket& packet : packets.first(count)) record_arrival(packet);
   return count;
 }
@@ -47,10 +48,15 @@ std::size_t CaptureDatapath::rx_burst(std::span<RxPacket> packets) {
 std::size_t CaptureDatapath::tx_burst(std::span<TxFrame> frames) {
   const std::uint64_t before = clock_();
   const std::size_t refused = link_->tx_burst(frames);
-  head_.time_ns = before;
-  head_.direction = pcapng::Direction::kOutbound;
+  recorder_.head.time_ns = before;
+  recorder_.head.direction = capture::pcapng::Direction::kOutbound;
   for (const TxFrame& frame : frames) {
-    if (!frame.refused) record_run(*frame.path, frame);
+    if (frame.refused) continue;
+    if (frame.path == nullptr) {
+      recorder_.record_frame(frame.payload(), frame.payload_bytes);
+    } else {
+      recorder_.record_run(*frame.path, frame);
+    }
   }
   return refused;
 }
@@ -66,10 +72,13 @@ void CaptureDatapath::abandon_in_child() {
 }
 
 void CaptureDatapath::record_arrival(const RxPacket& packet) {
-  if (run_.open(packet)) {
-    record_run(path_of(packet, run_.frame().destination_qpn), run_.frame());
+  if (packet.bytes.empty() && packet.has_frame()) {
+    const ConstBytes frame = packet.frame();
+    recorder_.record_frame({&frame, 1}, frame.size());
+  } else if (run_.open(packet)) {
+    recorder_.record_run(path_of(packet, run_.frame().destination_qpn), run_.frame());
   } else {
-    record_bytes(path_of(packet, {}), packet);
+    recorder_.record_bytes(path_of(packet, {}), packet.bytes);
   }
 }
 
@@ -86,30 +95,6 @@ Path CaptureDatapath::path_of(const RxPacket& packet, Qpn to) const {
   path.traffic_class = packet.traffic_class;
   path.hop_limit = packet.hop_limit;
   return path;
-}
-
-void CaptureDatapath::record_run(const Path& path, const TxFrame& frame) {
-  wire::PayloadCursor payload(frame.payload());
-  for (unsigned i = 0; i < frame.packet_count; ++i) {
-    const std::size_t bytes = wire_packet_bytes(path, wire::run_packet_bytes(frame, i));
-    std::byte* const packet = begin_packet(bytes);
-    if (packet == nullptr) return;
-    write_wire_packet(path, frame, i, payload, {packet, bytes});
-  }
-}
-
-void CaptureDatapath::record_bytes(const Path& path, const RxPacket& packet) {
-  const std::size_t bytes = wire_packet_bytes(path, packet.bytes.size());
-  if (std::byte* const to = begin_packet(bytes); to != nullptr) {
-    write_wire_bytes(path, packet.bytes, {to, bytes});
-  }
-}
-
-std::byte* CaptureDatapath::begin_packet(std::size_t bytes) {
-  std::byte* const block = file_->reserve(pcapng::packet_block_bytes(bytes));
-  if (block == nullptr) return nullptr;
-  pcapng::put_packet_tail(block, head_, bytes);
-  return pcapng::put_packet_head(block, head_, bytes);
 }
 
 }  // namespace uroce::datapath::tap

@@ -16,10 +16,10 @@
 #include <memory>
 #include <string>
 
-#include "datapath/tap/arrived_run.h"
+#include "capture/recorder.h"
 #include "datapath/tap/capture_file.h"
-#include "datapath/tap/pcapng.h"
 #include "uroce/datapath.h"
+#include "wire/arrived_run.h"
 
 namespace uroce::datapath::tap {
 
@@ -35,9 +35,12 @@ class CaptureDatapath final : public Datapath {
   }
   [[nodiscard]] const DatapathCounters& counters() const override { return link_->counters(); }
   [[nodiscard]] int open_path(Path& path, Qpn destination) override;
+  [[nodiscard]] int join_group(const Gid& group) override { return link_->join_group(group); }
+  void leave_group(const Gid& group) override { link_->leave_group(group); }
   void close_path(Path& path) override { link_->close_path(path); }
   void begin_turn(Turn turn) override { link_->begin_turn(turn); }
   void application_waits(bool waits) override { link_->application_waits(waits); }
+  void lend_frames(Frames which) override { link_->lend_frames(which); }
   [[nodiscard]] std::size_t rx_burst(std::span<RxPacket> packets) override;
   std::size_t tx_burst(std::span<TxFrame> frames) override;
   void on_turn(Instant now) override;
@@ -51,16 +54,12 @@ class CaptureDatapath final : public Datapath {
  private:
   void record_arrival(const RxPacket& packet);
   [[nodiscard]] Path path_of(const RxPacket& packet, Qpn to) const;
-  void record_run(const Path& path, const TxFrame& frame);
-  void record_bytes(const Path& path, const RxPacket& packet);
-  // Room for the packet of a block, whose head and tail are written; null: nothing is captured.
-  [[nodiscard]] std::byte* begin_packet(std::size_t bytes);
 
   std::unique_ptr<Datapath> link_;
   std::shared_ptr<CaptureFile> file_;
   std::uint64_t (*clock_)();
-  pcapng::PacketHead head_;
-  ArrivedRun run_;
+  capture::Recorder recorder_;
+  wire::ArrivedRun run_;
   // By the low bits of our QP's number; a QP that shares them with a later one shows the latter's.
   std::unique_ptr<Path[]> paths_;
 };

@@ -12,7 +12,7 @@
 #include <cstring>
 #include <utility>
 
-#include "datapath/tap/pcapng.h"
+#include "capture/pcapng.h"
 
 namespace uroce::datapath::tap {
 namespace {
@@ -102,13 +102,13 @@ CaptureFile::CaptureFile(posix::Descriptor descriptor, std::string path, bool is
       path_(std::move(path)),
       is_second_choice_(is_second_choice),
       buffer_(std::make_unique_for_overwrite<std::byte[]>(kBufferBytes)) {
-  const std::byte* const end = pcapng::put_section(buffer_.get(), application());
+  const std::byte* const end = capture::pcapng::put_section(buffer_.get(), application());
   used_ = static_cast<std::size_t>(end - buffer_.get());
 }
 
 std::uint32_t CaptureFile::add_interface(std::string_view name) {
-  if (used_ + pcapng::kHeadBlockBytesMax > kBufferBytes) flush();
-  const std::byte* const end = pcapng::put_interface(buffer_.get() + used_, name);
+  if (used_ + capture::pcapng::kHeadBlockBytesMax > kBufferBytes) flush();
+  const std::byte* const end = capture::pcapng::put_interface(buffer_.get() + used_, name);
   used_ = static_cast<std::size_t>(end - buffer_.get());
   return interfaces_++;
 }
@@ -137,7 +137,7 @@ void CaptureFile::flush() {
 
 void CaptureFile::give_up(int error, std::size_t written) {
   struct stat status {};
-  const std::size_t torn = written - pcapng::whole_blocks(buffer_.get(), written);
+  const std::size_t torn = written - capture::pcapng::whole_blocks(buffer_.get(), written);
   if (torn != 0 && fstat(descriptor_.get(), &status) == 0) {
     static_cast<void>(!ftruncate(descriptor_.get(), status.st_size - static_cast<off_t>(torn)));
   }

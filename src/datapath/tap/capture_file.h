@@ -29,11 +29,12 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "capture/recorder.h"
 #include "posix/descriptor.h"
 
 namespace uroce::datapath::tap {
 
-class CaptureFile {
+class CaptureFile final : public capture::Blocks {
  public:
   // `%p` in `pattern` stands for the process id.
   [[nodiscard]] static Result<std::shared_ptr<CaptureFile>> open(const std::string& pattern,
@@ -49,7 +50,7 @@ class CaptureFile {
   std::uint32_t add_interface(std::string_view name);
   // Room for so many bytes (kReserveMax or less) of whole blocks, which is then taken for filled;
   // null when nothing more is written.
-  [[nodiscard]] std::byte* reserve(std::size_t bytes);
+  [[nodiscard]] std::byte* reserve(std::size_t bytes) override;
   void flush();
   // In a forked child: what is in the buffer is the parent's to write.
   void abandon_in_child();

@@ -28,11 +28,11 @@
 #include <optional>
 
 #include "base/result.h"
-#include "datapath/tap/arrived_run.h"
 #include "datapath/tap/due_timer.h"
 #include "datapath/tap/fault_dice.h"
 #include "datapath/tap/packet_pool.h"
 #include "uroce/datapath.h"
+#include "wire/arrived_run.h"
 
 namespace uroce::datapath::tap {
 
@@ -51,9 +51,12 @@ class FaultDatapath final : public Datapath {
   [[nodiscard]] const DatapathCapabilities& capabilities() const override { return capabilities_; }
   [[nodiscard]] const DatapathCounters& counters() const override;
   [[nodiscard]] int open_path(Path& path, Qpn destination) override;
+  [[nodiscard]] int join_group(const Gid& group) override { return link_->join_group(group); }
+  void leave_group(const Gid& group) override { link_->leave_group(group); }
   void close_path(Path& path) override { link_->close_path(path); }
   void begin_turn(Turn turn) override { link_->begin_turn(turn); }
   void application_waits(bool waits) override { link_->application_waits(waits); }
+  void lend_frames(Frames which) override { link_->lend_frames(which); }
   [[nodiscard]] std::size_t rx_burst(std::span<RxPacket> packets) override;
   std::size_t tx_burst(std::span<TxFrame> frames) override { return link_->tx_burst(frames); }
   void on_turn(Instant now) override { link_->on_turn(now); }
@@ -104,7 +107,7 @@ class FaultDatapath final : public Datapath {
 
   std::array<RxPacket, kBurst> arrivals_;  // as the link lent them
   std::size_t arrival_count_ = 0, next_arrival_ = 0;
-  ArrivedRun run_;
+  wire::ArrivedRun run_;
   bool is_run_ = false;  // the arrival in hand is one, and lies in run_
   unsigned packets_in_arrival_ = 0, next_in_arrival_ = 0;
   Current current_;

@@ -192,7 +192,6 @@ Result<FaultSpec> parse_fault_spec(std::string_view text) {
 std::string format_fault_spec(const FaultSpec& spec) {
   const FaultSpec defaults;
   std::string text;
-  if (!spec.is_active()) return text;
   append_rate(text, "loss", spec.loss);
   if (spec.burst != defaults.burst) append_setting(text, "burst", std::to_string(spec.burst));
   append_rate(text, "dup", spec.duplicate);

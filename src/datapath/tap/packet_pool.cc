@@ -19,10 +19,11 @@ StoredPacket* PacketPool::take() {
 StoredPacket* PacketPool::store(const RxPacket& packet) {
   StoredPacket* const stored = take();
   if (stored == nullptr) return nullptr;
-  std::byte* const payload = std::ranges::copy(packet.bytes, stored->bytes.data()).out;
+  const ConstBytes bytes = packet.has_frame() ? packet.frame() : packet.bytes;
+  std::byte* const payload = std::ranges::copy(bytes, stored->bytes.data()).out;
   std::ranges::copy(packet.detached_payload, payload);
   stored->packet = packet;
-  stored->packet.bytes = {stored->bytes.data(), packet.bytes.size()};
+  stored->packet.bytes = {stored->bytes.data() + packet.frame_bytes_before, packet.bytes.size()};
   if (packet.payload_is_detached) {
     stored->packet.detached_payload = {payload, packet.detached_payload.size()};
   }

@@ -16,8 +16,9 @@
 namespace uroce::datapath::tap {
 
 struct StoredPacket {
-  // Headers, payload, pad: room for the longest at the largest path MTU.
-  static constexpr std::size_t kBytes = kMaxHeaderBytes + 4096;
+  // Headers, payload, pad: room for the longest at the largest path MTU, and for the Ethernet frame
+  // round it.
+  static constexpr std::size_t kBytes = kMaxHeaderBytes + 4096 + 512;
 
   ListHook hook;
   Instant due{};                  // not handed out before, or at the latest then
@@ -37,7 +38,8 @@ class PacketPool {
 
   // Larger packets than a pool takes are none of RoCE's.
   [[nodiscard]] static bool is_storable(const RxPacket& packet) {
-    return packet.bytes.size() + packet.detached_payload.size() <= StoredPacket::kBytes;
+    const std::size_t bytes = packet.has_frame() ? packet.frame().size() : packet.bytes.size();
+    return bytes + packet.detached_payload.size() <= StoredPacket::kBytes;
   }
   // A copy of `packet`, which is storable; null when all are in use.
   [[nodiscard]] StoredPacket* store(const RxPacket& packet);

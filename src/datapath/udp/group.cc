@@ -36,10 +36,6 @@ SlotHandle handle_of(Member member) {
   return {word.slot(), word.stamp()};
 }
 
-Qpn destination_of(ConstBytes packet) {
-  return {wire::load<wire::BthWire>(packet.data()).congestion_and_destination.low()};
-}
-
 // As the kernel does it: the last one moves into the hole. Whether it has done it yet, nobody
 // knows: a child may hold the socket of a parent that died.
 void remove_member(std::vector<Member>& members, std::size_t index) {
@@ -156,12 +152,12 @@ std::vector<OwnedBlock> Group::owned_blocks(const std::vector<Member>& members) 
 }
 
 bool Group::is_for_us(ConstBytes packet) const {
-  const auto owner = directory_.owner(destination_of(packet));
+  const auto owner = directory_.owner(packet);
   return !owner || *owner == directory_.own_slot();
 }
 
 bool Group::pass_on(const RxPacket& packet) {
-  const auto owner = directory_.owner(destination_of(packet.bytes));
+  const auto owner = directory_.owner(packet.bytes);
   if (!owner) return false;
   const std::vector<Member> members = file_->members();
   const auto found = std::find(members.begin(), members.end(), member_of(*owner));

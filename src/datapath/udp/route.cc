@@ -15,6 +15,9 @@ namespace {
 
 constexpr std::uint8_t kUsualHopLimit = 64;
 
+// Of no use without one: link-local addresses, and groups, which no route leads to.
+bool needs_interface(const Gid& gid) { return gid.is_link_local() || gid.is_multicast(); }
+
 sockaddr_storage socket_address(const Gid& gid, std::uint16_t port, unsigned interface_index,
                                 socklen_t& bytes) {
   sockaddr_storage address{};
@@ -30,7 +33,7 @@ sockaddr_storage socket_address(const Gid& gid, std::uint16_t port, unsigned int
   ipv6.sin6_family = AF_INET6;
   ipv6.sin6_port = htons(port);
   std::memcpy(&ipv6.sin6_addr, gid.bytes.data(), sizeof ipv6.sin6_addr);
-  if (IN6_IS_ADDR_LINKLOCAL(&ipv6.sin6_addr)) ipv6.sin6_scope_id = interface_index;
+  if (needs_interface(gid)) ipv6.sin6_scope_id = interface_index;
   bytes = sizeof ipv6;
   return address;
 }
@@ -56,13 +59,16 @@ class ControlWriter {
   Route& route_;
 };
 
-void write_ipv4_control(Route& route, const Path& path) {
+void write_ipv4_control(Route& route, const Path& path, unsigned interface_index) {
+  const bool is_multicast = path.destination.is_multicast();
   in_pktinfo source{};
+  if (is_multicast) source.ipi_ifindex = static_cast<int>(interface_index);
   std::memcpy(&source.ipi_spec_dst, path.source.bytes.data() + 12, sizeof source.ipi_spec_dst);
   ControlWriter control(route);
   control.add(IPPROTO_IP, IP_PKTINFO, source);
   if (path.traffic_class != 0) control.add(IPPROTO_IP, IP_TOS, int{path.traffic_class});
-  if (path.hop_limit != kUsualHopLimit) {
+  // Groups have another default.
+  if (path.hop_limit != kUsualHopLimit || is_multicast) {
     control.add(IPPROTO_IP, IP_TTL, std::max(int{path.hop_limit}, 1));
   }
 }
@@ -70,11 +76,12 @@ void write_ipv4_control(Route& route, const Path& path) {
 void write_ipv6_control(Route& route, const Path& path, unsigned interface_index) {
   in6_pktinfo source{};
   std::memcpy(&source.ipi6_addr, path.source.bytes.data(), sizeof source.ipi6_addr);
-  if (IN6_IS_ADDR_LINKLOCAL(&source.ipi6_addr)) source.ipi6_ifindex = interface_index;
+  const bool is_multicast = path.destination.is_multicast();
+  if (needs_interface(path.source) || is_multicast) source.ipi6_ifindex = interface_index;
   ControlWriter control(route);
   control.add(IPPROTO_IPV6, IPV6_PKTINFO, source);
   if (path.traffic_class != 0) control.add(IPPROTO_IPV6, IPV6_TCLASS, int{path.traffic_class});
-  if (path.hop_limit != kUsualHopLimit) {
+  if (path.hop_limit != kUsualHopLimit || is_multicast) {
     control.add(IPPROTO_IPV6, IPV6_HOPLIMIT, int{path.hop_limit});
   }
 }
@@ -122,16 +129,17 @@ int RouteTable::open(Path& path) {
   Route route;
   route.destination =
       socket_address(path.destination, options_.port, interface_index_, route.destination_bytes);
-  if (const int error = check_reachable(route); error != 0) return error;
+  const bool is_multicast = path.destination.is_multicast();
+  if (const int error = is_multicast ? 0 : check_reachable(route); error != 0) return error;
   const sa_family_t family = route.destination.ss_family;
   if (const int error = open_pool(family); error != 0) return error;
   const Pool& pool = family == AF_INET ? ipv4_ : ipv6_;
   const SendingSocket& socket = pool[path.udp_source_port % pool.size()];
   route.socket = socket.descriptor.get();
-  route.segments_max = segments_max(family);
+  route.segments_max = is_multicast ? 1 : segments_max(family);
   route.flow = wire::IcrcFlow(path.source, path.destination, socket.port);
   if (family == AF_INET) {
-    write_ipv4_control(route, path);
+    write_ipv4_control(route, path, interface_index_);
   } else {
     write_ipv6_control(route, path, interface_index_);
   }

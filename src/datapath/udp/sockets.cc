@@ -104,6 +104,8 @@ Result<ReceiveSocket> open_receive_socket(const UdpOptions& options) {
   }
   if (!set_option(fd, SOL_SOCKET, SO_REUSEPORT, 1)) return failure("share the UDP port");
   if (!ask_for_addresses(fd, result.family)) return failure("receive destination addresses");
+  // Of groups that the host is in (memberships.h); what sockets of IPv4 do by themselves.
+  set_option(fd, IPPROTO_IP, IP_MULTICAST_ALL, 1);
   enlarge_buffer(fd, SO_RCVBUFFORCE, SO_RCVBUF, kReceiveBufferBytes);
   result.coalesces = set_option(fd, SOL_UDP, UDP_GRO, 1);
   if (bind_to_port(fd, result.family, options.port) != 0) {

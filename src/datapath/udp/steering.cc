@@ -4,14 +4,17 @@
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <cstring>
 
 #include "datapath/udp/control.h"
+#include "wire/management.h"
 
 namespace uroce::datapath::udp {
 namespace {
 
 constexpr std::uint32_t kChooseByHash = 0xffff'ffff;
 constexpr std::uint32_t kOffsetOfBlock = 5;
+constexpr std::uint32_t kManagementBlock = 0;
 constexpr std::uint32_t kJumpMax = 255;  // of a conditional jump
 
 // From `first_block` up to the next range's.
@@ -68,12 +71,23 @@ void append_search(std::vector<sock_filter>& program, std::span<const Range> ran
 
 std::vector<sock_filter> build_steering_program(std::span<const OwnedBlock> blocks,
                                                 std::size_t instructions_max) {
+  // A load behind the end of a datagram ends the program with 0: whoever is first gets what is too
+  // short for anybody.
   std::vector<sock_filter> program = {
       statement(BPF_LD | BPF_B | BPF_ABS, 0),
       jump(BPF_JMP | BPF_JEQ | BPF_K, kControlOpcode, 0, 2),
       statement(BPF_LD | BPF_H | BPF_ABS, kOffsetOfControlMember),
       statement(BPF_RET | BPF_A, 0),
       statement(BPF_LD | BPF_H | BPF_ABS, kOffsetOfBlock),
+      jump(BPF_JMP | BPF_JEQ | BPF_K, kManagementBlock, 0, 8),
+      statement(BPF_LD | BPF_H | BPF_ABS, wire::kOffsetOfAttribute),
+      jump(BPF_JMP | BPF_JEQ | BPF_K, wire::kConnectRequestAttribute, 1, 0),
+      jump(BPF_JMP | BPF_JEQ | BPF_K, wire::kSidrRequestAttribute, 0, 1),
+      statement(BPF_RET | BPF_K, kChooseByHash),
+      jump(BPF_JMP | BPF_JEQ | BPF_K, wire::kSidrReplyAttribute, 0, 2),
+      statement(BPF_LD | BPF_H | BPF_ABS, wire::kOffsetOfRequestIdentifier),
+      statement(BPF_JMP | BPF_JA, 1),
+      statement(BPF_LD | BPF_H | BPF_ABS, wire::kOffsetOfRemoteIdentifier),
   };
   // n ranges are n answers, n - 1 comparisons and at most as many far jumps.
   const std::size_t ranges_max = (instructions_max - program.size()) / 3;
@@ -85,7 +99,10 @@ int attach_steering_program(int socket, std::span<const OwnedBlock> blocks) {
   // The kernel bounds a program by instructions and, once translated, by net.core.optmem_max.
   for (std::size_t limit = BPF_MAXINSNS; limit >= 64; limit /= 2) {
     std::vector<sock_filter> program = build_steering_program(blocks, limit);
-    const sock_fprog attached = {static_cast<unsigned short>(program.size()), program.data()};
+    sock_fprog attached;
+    std::memset(&attached, 0, sizeof attached);  // its padding goes to the kernel, too
+    attached.len = static_cast<unsigned short>(program.size());
+    attached.filter = program.data();
     if (setsockopt(socket, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &attached, sizeof attached) == 0) {
       return 0;
     }

@@ -9,6 +9,9 @@
 // index that does not exist, which makes the kernel choose by hash; whoever gets such a packet
 // passes it on (group.h).
 //
+// QP1 is everybody's. What it gets is about a connection, whose identifier tells a block too, or
+// asks for a service, of which a program knows nothing: that goes by hash, and is passed on.
+//
 // Control datagrams (control.h) name the index they want in their half word at 2.
 #pragma once
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "datapath/udp/udp_datapath.h"
 
+#include "wire/bth.h"
+
 namespace uroce::datapath {
 namespace {
 
@@ -51,6 +53,7 @@ UdpDatapath::UdpDatapath(std::unique_ptr<udp::Group> group, udp::ReceiveSocket s
     : group_(std::move(group)),
       socket_(std::move(socket)),
       routes_(options),
+      memberships_(options.interface),
       receiver_(socket_.descriptor.get(), options.verify_icrc, counters_),
       sender_(routes_, counters_),
       capabilities_(capabilities_of(options, routes_)) {}
@@ -94,8 +97,17 @@ std::size_t UdpDatapath::take(std::span<RxPacket> packets) {
   return count;
 }
 
+// Every process on the port has got it: there is nothing to pass on, and no QP's number in it.
+bool UdpDatapath::is_for_a_group(const udp::Received& received) {
+  const wire::BthWords bth = wire::load_bth(received.packet.bytes.data());
+  if (wire::from_words(bth).destination == kMulticastQpn) return true;
+  ++counters_.rx_not_roce;
+  return false;
+}
+
 bool UdpDatapath::is_deliverable(udp::Received& received) {
   if (received.is_control && !group_->unwrap(received.packet)) return false;
+  if (received.packet.destination->is_multicast()) return is_for_a_group(received);
   if (group_->is_for_us(received.packet.bytes)) return true;
   // Passed on once only: what comes from another member does not go round.
   if (received.is_control || !group_->pass_on(received.packet)) ++counters_.rx_misdelivered;
@@ -116,6 +128,7 @@ bool UdpDatapath::arm_wakeup() { return receiver_.is_drained(); }
 void UdpDatapath::abandon_in_child() {
   socket_.descriptor.close();
   routes_.close_descriptors();
+  memberships_.close_descriptors();
   group_->abandon_in_child();
 }
 

@@ -5,8 +5,8 @@
 //   if (!link) return report(link.error());     // one line: what, why, and who holds the port
 //
 // The parts: sockets.h opens them, route.h resolves paths, sender.h and send_batch.h turn runs into
-// UDP_SEGMENT trains, receiver.h cuts arrived trains, group.h shares the port with the user's other
-// processes.
+// UDP_SEGMENT trains, receiver.h cuts arrived trains, memberships.h joins multicast groups, group.h
+// shares the port with the user's other processes.
 #pragma once
 
 #include <memory>
@@ -14,6 +14,7 @@
 #include "base/result.h"
 #include "datapath/directory/directory.h"
 #include "datapath/udp/group.h"
+#include "datapath/udp/memberships.h"
 #include "datapath/udp/options.h"
 #include "datapath/udp/receiver.h"
 #include "datapath/udp/route.h"
@@ -33,6 +34,8 @@ class UdpDatapath final : public Datapath {
   [[nodiscard]] const DatapathCounters& counters() const override { return counters_; }
   [[nodiscard]] int open_path(Path& path, Qpn destination) override;
   void close_path(Path& path) override;
+  [[nodiscard]] int join_group(const Gid& group) override { return memberships_.join(group); }
+  void leave_group(const Gid& group) override { memberships_.leave(group); }
   [[nodiscard]] std::size_t rx_burst(std::span<RxPacket> packets) override;
   std::size_t tx_burst(std::span<TxFrame> frames) override;
   void on_turn(Instant now) override;
@@ -46,12 +49,14 @@ class UdpDatapath final : public Datapath {
               const UdpOptions& options);
   std::size_t take(std::span<RxPacket> packets);
   bool is_deliverable(udp::Received& received);
+  bool is_for_a_group(const udp::Received& received);
   void drain();
 
   std::unique_ptr<udp::Group> group_;
   udp::ReceiveSocket socket_;
   DatapathCounters counters_;
   udp::RouteTable routes_;
+  udp::Memberships memberships_;
   udp::Receiver receiver_;
   udp::Sender sender_;
   DatapathCapabilities capabilities_;

@@ -37,8 +37,16 @@ inline void append(ByteVector& to, ConstBytes more) {
 // build() with whatever headers the view's opcode has.
 inline void build_as(TxFrame& frame, const PacketView& view) {
   const OpcodeInfo& opcode = *view.opcode;
+  if (opcode.xrceth) {
+    PacketView rc = view;
+    rc.bth.opcode = static_cast<Opcode>(static_cast<unsigned>(opcode.opcode) & 0x1f);
+    rc.opcode = &opcode_info(rc.bth.opcode);
+    build_as(frame, rc);
+    return make_xrc(frame, view.xrceth);
+  }
   if (opcode.deth && opcode.immediate) return build(frame, view.bth, view.deth, view.immediate);
   if (opcode.deth) return build(frame, view.bth, view.deth);
+  if (opcode.feth) return build(frame, view.bth, view.feth, view.reth);
   if (opcode.reth && opcode.immediate) return build(frame, view.bth, view.reth, view.immediate);
   if (opcode.reth) return build(frame, view.bth, view.reth);
   if (opcode.atomic_eth) return build(frame, view.bth, view.atomic_eth);
@@ -62,6 +70,8 @@ inline PacketView sample_view(Opcode opcode) {
               .ack_request = true,
               .psn = Psn(0xfe'dcba)},
       .deth = {.qkey = {0x1111'2222}, .source = {0x33'4455}},
+      .xrceth = {.srq = {0x71'7273}},
+      .feth = {.placement = 3, .selectivity = FlushSelectivity::kRegion},
       .reth = {.virtual_address = 0x0102'0304'0506'0708, .rkey = {0x90a0'b0c0}, .dma_bytes = 77},
       .atomic_eth = {.virtual_address = 0x1112'1314'1516'1718,
                      .rkey = {0xd0e0'f001},

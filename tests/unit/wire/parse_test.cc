@@ -85,6 +85,9 @@ TEST(Parse, EveryFieldOfEveryOpcodeComesBack) {
     if (info.deth) {
       EXPECT_EQ(got.deth, sent.deth);
     }
+    if (info.xrceth) {
+      EXPECT_EQ(got.xrceth, sent.xrceth);
+    }
     if (info.reth) {
       EXPECT_EQ(got.reth, sent.reth);
     }

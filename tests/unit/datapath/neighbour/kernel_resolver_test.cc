@@ -71,6 +71,21 @@ TEST_F(KernelResolvers, ANeighbourThatAppearsLaterIsFoundAtOneOfTheNextTurns) {
   EXPECT_EQ(mac, (MacAddress{{2, 0, 0, 0, 0, 9}}));
 }
 
+// A datagram that did not wait would be lost while the answer is under way, which it may be for
+// long.
+TEST_F(KernelResolvers, WhatIsToBeSentWaitsForASecond) {
+  Path path{.source = {}, .destination = ipv4_mapped({10, 0, 0, 9})};
+  ASSERT_EQ(resolver_->open_path(path), 0);
+  std::array<std::byte, 128> unused;
+  Instant now{};
+  for (const Instant end = now + milliseconds(1'000); now < end; now = now + milliseconds(50)) {
+    static_cast<void>(resolver_->poll_frame(now, unused));
+    ASSERT_TRUE(resolver_->is_expected(path)) << now.ns;
+  }
+  static_cast<void>(resolver_->poll_frame(now + milliseconds(500), unused));
+  EXPECT_FALSE(resolver_->is_expected(path));
+}
+
 TEST(KernelResolver, OnLoopbackEveryAddressIsReachedByZeros) {
   KernelResolver resolver(1, true);
   Path path{.source = {}, .destination = ipv4_mapped({127, 0, 0, 5})};

@@ -59,6 +59,18 @@ TEST_F(ShmWakeup, ArmingFindsWhatIsThereAlready) {
   EXPECT_TRUE(b.link().arm_wakeup());
 }
 
+// The application polls in between: the wake-up is its helper's, which everybody takes for awake.
+TEST_F(ShmWakeup, APollLeavesTheWakeUpOfASleepingHelperAlone) {
+  ASSERT_TRUE(b.link().arm_wakeup());
+  EXPECT_TRUE(a.send(path, 1));
+  b.link().begin_turn(Datapath::Turn::kApplication);
+  EXPECT_THAT(b.receive(), ElementsAre(1));
+  EXPECT_THAT(b.receive(), testing::IsEmpty());
+  EXPECT_TRUE(is_readable(b));
+  b.link().disarm_wakeup();
+  EXPECT_FALSE(is_readable(b));
+}
+
 TEST_F(ShmWakeup, ANewRingWakesToo) {
   ShmEnd c(folder.path());
   ASSERT_TRUE(b.link().arm_wakeup());
@@ -125,6 +137,23 @@ TEST_F(ShmWakeupPutOff, WhoHasNotReadByThenIsWoken) {
   a.link().begin_turn(Datapath::Turn::kHelper);
   a.link().on_turn({51'000});
   EXPECT_TRUE(a.link().arm_wakeup());
+  EXPECT_TRUE(is_readable(b));
+}
+
+// What it has not read yet it may have been too slow for, and its helper sleeps: we look again.
+TEST_F(ShmWakeupPutOff, WhoHasReadSomeButNotAllIsLookedAtAgain) {
+  send_in_helpers_turn(1, 1'000);
+  send_in_helpers_turn(2, 1'000);
+  EXPECT_THAT(b.receive(1), ElementsAre(1));
+  EXPECT_THAT(b.receive(1), ElementsAre(2));  // gives the first record back, not yet the second
+  a.link().begin_turn(Datapath::Turn::kHelper);
+  a.link().on_turn({51'000});
+  EXPECT_TRUE(a.link().arm_wakeup());
+  const Instant again = a.link().next_look();
+  ASSERT_NE(again, Instant::never());
+  EXPECT_FALSE(is_readable(b));
+  a.link().disarm_wakeup();
+  a.link().on_turn(again);
   EXPECT_TRUE(is_readable(b));
 }
 

@@ -166,10 +166,10 @@ TEST_F(CaptureFiles, AFullDiskEndsTheCaptureAndNothingElse) {
 }
 
 std::byte* put_packet(CaptureFile& file, std::size_t bytes) {
-  std::byte* const block = file.reserve(pcapng::packet_block_bytes(bytes));
+  std::byte* const block = file.reserve(capture::pcapng::packet_block_bytes({}, bytes));
   if (block == nullptr) return nullptr;
-  pcapng::put_packet_tail(block, {}, bytes);
-  return std::fill_n(pcapng::put_packet_head(block, {}, bytes), bytes, std::byte{0x55});
+  capture::pcapng::put_packet_tail(block, {}, bytes);
+  return std::fill_n(capture::pcapng::put_packet_head(block, {}, bytes), bytes, std::byte{0x55});
 }
 
 // A limit stands for the disk: the last write is cut short.
@@ -315,6 +315,29 @@ TEST_F(Captures, ShowIpv6) {
   const auto views = dissect();
   ASSERT_EQ(views.size(), 1u);
   EXPECT_EQ(views[0].source, path.destination);
+}
+
+TEST_F(Captures, ShowWholeFramesAsTheyAre) {
+  const Arrival arrived{.headers = ByteVector(70, std::byte{3}), .payload = {}, .is_frame = true};
+  link_->arrive({arrived});
+  EXPECT_EQ(receive(), 1u);
+  const ByteVector head(20, std::byte{4});
+  const ByteVector tail(50, std::byte{5});
+  const std::array<ConstBytes, 2> pieces{head, tail};
+  TxFrame frame;
+  frame.payload_bytes = 70;
+  frame.gather = pieces.data();
+  frame.gather_count = 2;
+  EXPECT_EQ(capturing_->tx_burst({&frame, 1}), 0u);
+  capturing_->on_turn({});
+  const auto packets = read_capture(path_).packets;
+  ASSERT_EQ(packets.size(), 2u);
+  EXPECT_EQ(packets[0].frame, arrived.headers);
+  EXPECT_EQ(packets[0].direction, 1u);
+  ByteVector sent = head;
+  sent.insert(sent.end(), tail.begin(), tail.end());
+  EXPECT_EQ(packets[1].frame, sent);
+  EXPECT_EQ(packets[1].direction, 2u);
 }
 
 TEST_F(Captures, ShowAlsoWhatIsMalformed) {

@@ -126,6 +126,20 @@ TEST_F(Faults, DelayedPacketsComeInOrderWhenTheirTimeHasCome) {
   EXPECT_EQ(faulty_->counters().faults_delayed, 3u);
 }
 
+// Frames without a packet of RoCE's meet with faults as well, and come whole.
+TEST_F(Faults, AFrameThatWaitsIsKeptWhole) {
+  make({.delay_min = microseconds(50), .delay_max = microseconds(50)});
+  const ByteVector frame(4'600, std::byte{9});
+  link_->arrive({{.headers = frame, .payload = {}, .is_frame = true}});
+  EXPECT_THAT(receive(), IsEmpty());
+  virtual_time = virtual_time + microseconds(50);
+  std::array<RxPacket, 4> packets;
+  ASSERT_EQ(faulty_->rx_burst(packets), 1u);
+  EXPECT_TRUE(packets[0].bytes.empty());
+  ASSERT_TRUE(packets[0].has_frame());
+  EXPECT_TRUE(std::ranges::equal(packets[0].frame(), frame));
+}
+
 TEST_F(Faults, ALatePacketIsOvertaken) {
   make({.reorder = kAlways, .packets = 1});
   link_->arrive({write_run(1, 8)});

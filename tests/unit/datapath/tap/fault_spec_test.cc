@@ -110,9 +110,9 @@ INSTANTIATE_TEST_SUITE_P(
     }));
 
 TEST(FaultSpec, TextAndSpecAreTheSame) {
-  for (const char* text :
-       {"loss=5%", "loss=0.0001%", "loss=100%,burst=2,seed=7", "dup=12.34%", "delay=1us..1500ns",
-        "delay=3s", "delay=0ns..10us", "reorder=2%,corrupt=0.01%,packets=100"}) {
+  for (const char* text : {"loss=5%", "loss=0.0001%", "loss=100%,burst=2,seed=7", "dup=12.34%",
+                           "delay=1us..1500ns", "delay=3s", "delay=0ns..10us",
+                           "reorder=2%,corrupt=0.01%,packets=100", "burst=5,seed=499999"}) {
     EXPECT_EQ(format_fault_spec(parsed(text)), text);
   }
   EXPECT_EQ(format_fault_spec(parsed("off")), "");

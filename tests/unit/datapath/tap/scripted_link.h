@@ -10,36 +10,15 @@
 #include <utility>
 #include <vector>
 
+#include "support/arrival.h"
 #include "uroce/datapath.h"
-#include "wire/build.h"
+#include "wire/bth.h"
 
 namespace uroce::datapath::tap {
 
-using ByteVector = std::vector<std::byte>;
-
-struct Arrival {
-  ByteVector headers;
-  ByteVector payload;
-  std::uint16_t packet_count = 1;
-};
-
-// `bytes` of a WRITE, which begins and ends with them, as shared memory carries it.
-inline Arrival write_run(std::uint32_t psn, std::size_t bytes, std::uint16_t packets = 1,
-                         Qpn to = {0x101}) {
-  TxFrame frame;
-  frame.payload_bytes = static_cast<std::uint32_t>(bytes);
-  wire::build(frame,
-              wire::Bth{.opcode = wire::Opcode::kRcWriteOnly,
-                        .destination = to,
-                        .ack_request = true,
-                        .psn = Psn(psn)},
-              wire::Reth{.virtual_address = 0x1000,
-                         .rkey = RKey{7},
-                         .dma_bytes = static_cast<std::uint32_t>(bytes)});
-  Arrival arrival{{frame.headers().begin(), frame.headers().end()}, {}, packets};
-  for (std::size_t i = 0; i < bytes; ++i) arrival.payload.push_back(static_cast<std::byte>(i));
-  return arrival;
-}
+using test::Arrival;
+using test::ByteVector;
+using test::write_run;
 
 inline std::uint32_t psn_of(const RxPacket& packet) {
   return wire::load_bth(packet.bytes.data()).psn().value();
@@ -63,6 +42,11 @@ class ScriptedLink final : public Datapath {
     bursts_.pop_front();
     for (std::size_t i = 0; i < lent_.size(); ++i) {
       packets[i] = RxPacket{};
+      if (lent_[i].is_frame) {
+        packets[i].bytes = ConstBytes(lent_[i].headers).first(0);
+        packets[i].frame_bytes_behind = static_cast<std::uint16_t>(lent_[i].headers.size());
+        continue;
+      }
       packets[i].bytes = lent_[i].headers;
       packets[i].detached_payload = lent_[i].payload;
       packets[i].payload_is_detached = true;

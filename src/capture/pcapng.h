@@ -5,7 +5,7 @@
 //
 //   at = put_section(at, "ib_write_bw, process 4711");
 //   at = put_interface(at, "uroce0-shm");
-//   if (room < packet_block_bytes(n)) ...
+//   if (room < packet_block_bytes(head, n)) ...
 //   std::byte* packet = put_packet_head(at, head, n);   // here its n bytes go
 //   at = put_packet_tail(at, head, n);
 //
@@ -16,9 +16,9 @@
 #include <cstdint>
 #include <string_view>
 
-namespace uroce::datapath::tap::pcapng {
+namespace uroce::capture::pcapng {
 
-inline constexpr std::size_t kNameBytesMax = 128;  // longer ones are cut
+inline constexpr std::size_t kNameBytesMax = 128;  // longer ones are cut, and longer comments
 // Of put_section and put_interface.
 inline constexpr std::size_t kHeadBlockBytesMax = 48 + kNameBytesMax;
 
@@ -31,12 +31,13 @@ struct PacketHead {
   std::uint32_t interface = 0;
   std::uint64_t time_ns = 0;  // since 1970
   Direction direction = Direction::kInbound;
+  std::string_view comment{};  // what a reader should know of the packet
 };
-[[nodiscard]] std::size_t packet_block_bytes(std::size_t packet_bytes);
+[[nodiscard]] std::size_t packet_block_bytes(const PacketHead& head, std::size_t packet_bytes);
 std::byte* put_packet_head(std::byte* block, const PacketHead& head, std::size_t packet_bytes);
 std::byte* put_packet_tail(std::byte* block, const PacketHead& head, std::size_t packet_bytes);
 
 // How many of these bytes, which begin with a block, are whole blocks.
 [[nodiscard]] std::size_t whole_blocks(const std::byte* blocks, std::size_t bytes);
 
-}  // namespace uroce::datapath::tap::pcapng
+}  // namespace uroce::capture::pcapng

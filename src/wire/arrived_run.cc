@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "datapath/tap/arrived_run.h"
+#include "wire/arrived_run.h"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 #include "wire/parse.h"
 #include "wire/run.h"
 
-namespace uroce::datapath::tap {
+namespace uroce::wire {
 namespace {
 
 // Bytes of every packet but the last; 0 where no path MTU cuts `bytes` into `count` packets.
@@ -20,8 +20,8 @@ std::uint16_t segment_bytes(std::size_t bytes, std::size_t count) {
 }
 
 // Messages of UD are one packet each (IBTA 9.8.3).
-bool has_longer_messages(const wire::OpcodeInfo& opcode) {
-  return opcode.payload && opcode.service != wire::Service::kUd;
+bool has_longer_messages(const OpcodeInfo& opcode) {
+  return opcode.payload && opcode.service != Service::kUd;
 }
 
 }  // namespace
@@ -35,8 +35,8 @@ bool ArrivedRun::open(const RxPacket& arrived) {
     if (arrived.bytes.size() > frame_.header.size()) return false;
     arrived_.bytes = frame_.headers();
   }
-  wire::PacketView view;
-  if (wire::parse(arrived_, view) != wire::DropReason::kNone) return false;
+  PacketView view;
+  if (parse(arrived_, view) != DropReason::kNone) return false;
   frame_.header_bytes = view.opcode->header_bytes;
   frame_.destination_qpn = view.bth.destination;
   frame_.packet_count = view.packet_count;
@@ -51,13 +51,13 @@ bool ArrivedRun::open(const RxPacket& arrived) {
 
 RxPacket ArrivedRun::packet(unsigned index, std::span<std::byte, kMaxHeaderBytes> headers) const {
   RxPacket packet = arrived_;
-  const std::size_t bytes = wire::run_headers(frame_, index, headers);
+  const std::size_t bytes = run_headers(frame_, index, headers);
   packet.bytes = headers.first(bytes);
-  packet.detached_payload = payload_.subspan(std::size_t{index} * frame_.segment_bytes,
-                                             wire::run_payload_bytes(frame_, index));
+  packet.detached_payload =
+      payload_.subspan(std::size_t{index} * frame_.segment_bytes, run_payload_bytes(frame_, index));
   packet.payload_is_detached = true;
   packet.packet_count = 1;
   return packet;
 }
 
-}  // namespace uroce::datapath::tap
+}  // namespace uroce::wire

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "datapath/tap/pcapng.h"
+#include "capture/pcapng.h"
 
 #include <algorithm>
 #include <cstring>
 
-namespace uroce::datapath::tap::pcapng {
+namespace uroce::capture::pcapng {
 namespace {
 
 constexpr std::uint32_t kSectionBlock = 0x0a0d'0d0a;
@@ -14,6 +14,7 @@ constexpr std::uint32_t kByteOrderMagic = 0x1a2b'3c4d;
 constexpr std::uint16_t kEthernet = 1;
 
 constexpr std::uint16_t kEndOfOptions = 0;
+constexpr std::uint16_t kComment = 1;
 constexpr std::uint16_t kApplication = 4;     // of a section
 constexpr std::uint16_t kName = 2;            // of an interface
 constexpr std::uint16_t kTimeResolution = 9;  // of an interface
@@ -21,6 +22,7 @@ constexpr std::uint16_t kFlags = 2;           // of a packet
 
 constexpr std::size_t kPacketHeadBytes = 28;
 constexpr std::size_t kPacketTailBytes = 16;  // flags, end of options, the length again
+constexpr std::size_t kOptionHeadBytes = 4;
 
 constexpr std::size_t padded(std::size_t bytes) { return (bytes + 3) / 4 * 4; }
 
@@ -44,6 +46,11 @@ std::byte* put_option(std::byte* to, std::uint16_t code, const void* data, std::
 
 std::byte* put_text(std::byte* to, std::uint16_t code, std::string_view text) {
   return put_option(to, code, text.data(), std::min(text.size(), kNameBytesMax));
+}
+
+std::size_t comment_bytes(std::string_view comment) {
+  if (comment.empty()) return 0;
+  return kOptionHeadBytes + padded(std::min(comment.size(), kNameBytesMax));
 }
 
 // Ends the options and the block, which begins at `block`, and fills in its length.
@@ -77,13 +84,13 @@ std::byte* put_interface(std::byte* to, std::string_view name) {
   return end_block(to, put_option(at, kTimeResolution, &nanoseconds, sizeof nanoseconds));
 }
 
-std::size_t packet_block_bytes(std::size_t packet_bytes) {
-  return kPacketHeadBytes + padded(packet_bytes) + kPacketTailBytes;
+std::size_t packet_block_bytes(const PacketHead& head, std::size_t packet_bytes) {
+  return kPacketHeadBytes + padded(packet_bytes) + comment_bytes(head.comment) + kPacketTailBytes;
 }
 
 std::byte* put_packet_head(std::byte* block, const PacketHead& head, std::size_t packet_bytes) {
   std::byte* at = put(block, kPacketBlock);
-  at = put(at, static_cast<std::uint32_t>(packet_block_bytes(packet_bytes)));
+  at = put(at, static_cast<std::uint32_t>(packet_block_bytes(head, packet_bytes)));
   at = put(at, head.interface);
   at = put(at, static_cast<std::uint32_t>(head.time_ns >> 32));
   at = put(at, static_cast<std::uint32_t>(head.time_ns));
@@ -94,6 +101,7 @@ std::byte* put_packet_head(std::byte* block, const PacketHead& head, std::size_t
 std::byte* put_packet_tail(std::byte* block, const PacketHead& head, std::size_t packet_bytes) {
   std::byte* at = block + kPacketHeadBytes + packet_bytes;
   at = std::fill_n(at, padded(packet_bytes) - packet_bytes, std::byte{0});
+  if (!head.comment.empty()) at = put_text(at, kComment, head.comment);
   at = put_option(at, kFlags, &head.direction, sizeof head.direction);
   return end_block(block, at);
 }
@@ -109,4 +117,4 @@ std::size_t whole_blocks(const std::byte* blocks, std::size_t bytes) {
   return whole;
 }
 
-}  // namespace uroce::datapath::tap::pcapng
+}  // namespace uroce::capture::pcapng

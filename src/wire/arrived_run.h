@@ -15,7 +15,7 @@
 
 #include "uroce/packet.h"
 
-namespace uroce::datapath::tap {
+namespace uroce::wire {
 
 class ArrivedRun {
  public:
@@ -41,4 +41,4 @@ class ArrivedRun {
   TxFrame frame_;
 };
 
-}  // namespace uroce::datapath::tap
+}  // namespace uroce::wire

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "datapath/tap/wire_packet.h"
+#include "capture/wire_packet.h"
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
 
-#include "datapath/udp/fast_crc32.h"
 #include "wire/headers.h"
 #include "wire/icrc.h"
 #include "wire/network.h"
 
-namespace uroce::datapath::tap {
+namespace uroce::capture {
 namespace {
 
 std::size_t ip_header_bytes(const Path& path) {
@@ -33,15 +32,14 @@ ConstBytes write_network(const Path& path, Bytes out, Bytes& packet) {
 }
 
 // Behind `packet`, which is complete.
-void write_icrc(ConstBytes network, Bytes packet) {
+void write_icrc(ConstBytes network, wire::Crc32Function crc, Bytes packet) {
   const ConstBytes udp_header = network.last(wire::kUdpHeaderBytes);
   const ConstBytes ip =
       network.subspan(wire::kEthernetHeaderBytes,
                       network.size() - wire::kEthernetHeaderBytes - wire::kUdpHeaderBytes);
-  const std::uint32_t icrc =
-      wire::icrc_of(udp::fast_crc32, wire::icrc_start(udp::fast_crc32, ip, udp_header), packet);
+  const std::uint32_t icrc = wire::icrc_of(crc, wire::icrc_start(crc, ip, udp_header), packet);
   std::array<std::byte, wire::kMaxTrailerBytes> trailer;
-  const std::size_t bytes = wire::icrc_trailer(udp::fast_crc32, icrc, 0, trailer);
+  const std::size_t bytes = wire::icrc_trailer(crc, icrc, 0, trailer);
   std::copy_n(trailer.data(), bytes, packet.data() + packet.size());
 }
 
@@ -52,7 +50,7 @@ std::size_t wire_packet_bytes(const Path& path, std::size_t packet_bytes) {
 }
 
 void write_wire_packet(const Path& path, const TxFrame& frame, unsigned index,
-                       wire::PayloadCursor& payload, Bytes out) {
+                       wire::PayloadCursor& payload, wire::Crc32Function crc, Bytes out) {
   Bytes packet;
   const ConstBytes network = write_network(path, out, packet);
   std::array<std::byte, kMaxHeaderBytes> headers;
@@ -61,14 +59,14 @@ void write_wire_packet(const Path& path, const TxFrame& frame, unsigned index,
   const std::uint32_t payload_bytes = wire::run_payload_bytes(frame, index);
   payload.copy(packet.subspan(header_bytes, payload_bytes));
   std::ranges::fill(packet.subspan(header_bytes + payload_bytes), std::byte{0});  // pad
-  write_icrc(network, packet);
+  write_icrc(network, crc, packet);
 }
 
-void write_wire_bytes(const Path& path, ConstBytes bytes, Bytes out) {
+void write_wire_bytes(const Path& path, ConstBytes bytes, wire::Crc32Function crc, Bytes out) {
   Bytes packet;
   const ConstBytes network = write_network(path, out, packet);
   std::ranges::copy(bytes, packet.data());
-  if (packet.size() >= wire::kBthBytes) write_icrc(network, packet);
+  if (packet.size() >= wire::kBthBytes) write_icrc(network, crc, packet);
 }
 
-}  // namespace uroce::datapath::tap
+}  // namespace uroce::capture

@@ -5,23 +5,24 @@
 // port.
 //
 //   const std::size_t bytes = wire_packet_bytes(path, run_packet_bytes(frame, i));
-//   write_wire_packet(path, frame, i, payload, {block, bytes});
+//   write_wire_packet(path, frame, i, payload, crc, {block, bytes});
 #pragma once
 
 #include <cstddef>
 
 #include "uroce/packet.h"
+#include "wire/crc32.h"
 #include "wire/run.h"
 
-namespace uroce::datapath::tap {
+namespace uroce::capture {
 
 // `packet_bytes` are those from the BTH to the pad.
 [[nodiscard]] std::size_t wire_packet_bytes(const Path& path, std::size_t packet_bytes);
 
 // Packet `index` of a run, whose payload is the next of `payload`.
 void write_wire_packet(const Path& path, const TxFrame& frame, unsigned index,
-                       wire::PayloadCursor& payload, Bytes out);
+                       wire::PayloadCursor& payload, wire::Crc32Function crc, Bytes out);
 // What is no packet by its own word, as it is.
-void write_wire_bytes(const Path& path, ConstBytes bytes, Bytes out);
+void write_wire_bytes(const Path& path, ConstBytes bytes, wire::Crc32Function crc, Bytes out);
 
-}  // namespace uroce::datapath::tap
+}  // namespace uroce::capture

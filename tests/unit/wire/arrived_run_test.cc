@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "datapath/tap/arrived_run.h"
+#include "wire/arrived_run.h"
 
 #include <gtest/gtest.h>
 
 #include <array>
 
-#include "unit/datapath/tap/scripted_link.h"
+#include "support/arrival.h"
 #include "wire/parse.h"
 
-namespace uroce::datapath::tap {
+namespace uroce::wire {
 namespace {
+
+using test::Arrival;
+using test::write_run;
 
 RxPacket packet_of(const Arrival& arrival) {
   RxPacket packet;
@@ -35,8 +38,8 @@ TEST_P(EveryMtu, BecomesThePacketsThatAWireWouldHaveCarried) {
       for (unsigned i = 0; i < count; ++i) {
         std::array<std::byte, kMaxHeaderBytes> headers;
         const RxPacket packet = run.packet(i, headers);
-        wire::PacketView view;
-        ASSERT_EQ(wire::parse(packet, view), wire::DropReason::kNone);
+        PacketView view;
+        ASSERT_EQ(parse(packet, view), DropReason::kNone);
         EXPECT_EQ(view.bth.psn, Psn(0xff'fffe + i));
         EXPECT_EQ(view.bth.ack_request, i + 1u == count);
         EXPECT_EQ(view.opcode->begins(), i == 0);
@@ -67,4 +70,4 @@ TEST(ArrivedRun, RefusesWhatNoSenderMakes) {
 }
 
 }  // namespace
-}  // namespace uroce::datapath::tap
+}  // namespace uroce::wire
