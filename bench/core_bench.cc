@@ -6,6 +6,7 @@
 // One item is one data packet; what its share of the acknowledgements costs is in.
 #include <benchmark/benchmark.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <vector>
 
@@ -48,29 +49,36 @@ void exchange(benchmark::State& state, SendOperation operation, std::uint32_t by
   set_packets(state, state.iterations() * messages * packets_each);
 }
 
+// For counting instructions: a run that does not depend on the time it takes.
+void fixed_iterations(benchmark::internal::Benchmark* benchmark) {
+  if (const char* count = std::getenv("UROCE_BENCH_ITERATIONS")) {
+    benchmark->Iterations(std::atoll(count));
+  }
+}
+
 void write_4096(benchmark::State& state) {
   exchange(state, SendOperation::kWrite, kPathMtu, kMessagesPerTurn, 1);
 }
-BENCHMARK(write_4096);
+BENCHMARK(write_4096)->Apply(fixed_iterations);
 
 void write_8(benchmark::State& state) {
   exchange(state, SendOperation::kWrite, 8, kMessagesPerTurn, 1);
 }
-BENCHMARK(write_8);
+BENCHMARK(write_8)->Apply(fixed_iterations);
 
 void send_4096(benchmark::State& state) {
   exchange(state, SendOperation::kSend, kPathMtu, kMessagesPerTurn, 1);
 }
-BENCHMARK(send_4096);
+BENCHMARK(send_4096)->Apply(fixed_iterations);
 
 // One at a time: no share in anybody's acknowledgement, burst or cache line.
 void write_8_alone(benchmark::State& state) { exchange(state, SendOperation::kWrite, 8, 1, 1); }
-BENCHMARK(write_8_alone);
+BENCHMARK(write_8_alone)->Apply(fixed_iterations);
 
 void write_65536(benchmark::State& state) {
   exchange(state, SendOperation::kWrite, 65536, 4, static_cast<std::uint16_t>(state.range(0)));
 }
-BENCHMARK(write_65536)->ArgName("run")->Arg(1)->Arg(16);
+BENCHMARK(write_65536)->ArgName("run")->Arg(1)->Arg(16)->Apply(fixed_iterations);
 
 // The copies of write_4096 (64 KiB in all) and of write_65536 (256 KiB), packet by packet, by the
 // library's memcpy as in the core: of a length known here the compiler would make its own loop.
@@ -88,7 +96,7 @@ void copy_alone(benchmark::State& state) {
   }
   set_packets(state, state.iterations() * state.range(0) / kPathMtu);
 }
-BENCHMARK(copy_alone)->ArgName("bytes")->Arg(64 << 10)->Arg(256 << 10);
+BENCHMARK(copy_alone)->ArgName("bytes")->Arg(64 << 10)->Arg(256 << 10)->Apply(fixed_iterations);
 
 }  // namespace
 

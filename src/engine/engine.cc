@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/check.h"
 #include "engine/placement.h"
 #include "engine/worker.h"
 
@@ -35,7 +36,8 @@ transport::LinkFacts facts_of(const DatapathCapabilities& c) {
   return {.max_run_packets = c.max_run_packets,
           .max_run_bytes = c.max_run_bytes,
           .peer_window_bytes = c.peer_window_bytes,
-          .trusted_memory = c.trusted_memory};
+          .trusted_memory = c.trusted_memory,
+          .max_frame_bytes = c.max_frame_bytes};
 }
 
 Instant sum_or_never(Instant t, Duration d) {
@@ -60,9 +62,11 @@ Engine::Engine(EngineParts parts, const Upcalls& upcalls)
   hca_.early_deadlines().set_memory(early_deadline_memory_.as<transport::Timer*>());
   hca_.stash().set_memory(stash_entry_memory_.as<transport::StashEntry>(),
                           stash_slot_memory_.as<transport::StashSlot>());
-  hca_.set_stall_oracle(this);
+  hca_.set_oracle(this);
+  hca_.regions().set_pager(&pager_);
   for (LinkId id = 0; id < transport::kLinkCount; ++id) {
     if (link(id) == nullptr) continue;
+    UROCE_CHECK(link(id)->capabilities().max_run_bytes <= memory::kNullBytesMax);
     hca_.set_link(id, facts_of(link(id)->capabilities()));
     has_silent_link_ |= link(id)->wakeup_descriptor() < 0;
   }
@@ -111,7 +115,7 @@ void Engine::leave() {
   }
 }
 
-void Engine::application_will_sleep() {
+void Engine::application_will_sleep(transport::CompletionQueue& armed) {
   if (is_abandoned()) return;
   lock_.lock();
   policy_.application_will_sleep();
@@ -119,6 +123,8 @@ void Engine::application_will_sleep() {
   // What cannot be armed has something to give already; then the helper looks, not we: the
   // application polls once more before it sleeps.
   if (!armed_ && !arm()) kick();
+  hca_.announce_missed(armed);
+  if (hca_.has_news()) tell_application();
   // As long as the application polls, its turns see to early retransmission.
   mind_the_worker(hca_.next_early_deadline());
   leave();
@@ -203,15 +209,15 @@ void Engine::send(Instant now, bool retry_refused) {
     Datapath* datapath = link(id);
     if (datapath == nullptr) continue;
     if (retry_refused) hca_.retry_refused(id);
-    std::size_t bursts = 0;
-    for (; bursts < kTransmitBurstsPerTurn; ++bursts) {
+    bool may_have_more = true;
+    for (std::size_t bursts = 0; may_have_more && bursts < kTransmitBurstsPerTurn; ++bursts) {
       burst_.clear();
-      if (!hca_.poll_transmit(now, id, burst_)) break;
-      if (datapath->tx_burst(burst_.frames()) == 0) continue;
+      may_have_more = hca_.poll_transmit(now, id, burst_) && burst_.is_full();
+      if (burst_.empty() || datapath->tx_burst(burst_.frames()) == 0) continue;
       frames_were_refused_ = true;
       hca_.on_refused(now, burst_.frames());
     }
-    more_to_send_ |= bursts == kTransmitBurstsPerTurn;
+    more_to_send_ |= may_have_more;
     datapath->on_turn(now);
   }
   publish(now);
@@ -226,7 +232,7 @@ void Engine::publish(Instant now) {
   }
   held_since_ = Instant::never();
   hca_.publish_completions(timestamped_cqs_ == 0 ? now : clock_.now());
-  tell_application();
+  if (hca_.has_news()) tell_application();
 }
 
 void Engine::tell_application() {

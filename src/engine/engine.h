@@ -21,9 +21,11 @@
 #include <optional>
 
 #include "base/list.h"
+#include "datapath/directory/directory.h"
 #include "engine/clock.h"
 #include "engine/doorbell.h"
 #include "engine/key_source.h"
+#include "engine/mapped_range.h"
 #include "engine/peers.h"
 #include "engine/port.h"
 #include "engine/qpn_allocator.h"
@@ -31,6 +33,7 @@
 #include "engine/region_slots.h"
 #include "engine/shard_lock.h"
 #include "engine/sleep_policy.h"
+#include "engine/xrc_domains.h"
 #include "engine/zeroed_memory.h"
 #include "transport/hca.h"
 #include "uroce/datapath.h"
@@ -60,11 +63,12 @@ class PortListener {
 // links are not there.
 struct EngineParts {
   std::unique_ptr<BlockSource> blocks;
+  datapath::Directory* directory = nullptr;  // the blocks', where they come from one
   std::array<std::unique_ptr<Datapath>, transport::kLinkCount> links;
   std::unique_ptr<Port> port;
 };
 
-class Engine final : private transport::StallOracle {
+class Engine final : private transport::HostOracle {
  public:
   Engine(EngineParts parts, const Upcalls& upcalls);
   ~Engine();
@@ -77,27 +81,37 @@ class Engine final : private transport::StallOracle {
   // The QP has new work requests.
   void ring(Doorbell& bell);
   // ibv_req_notify_cq: from now on arrivals wake the helper.
-  void application_will_sleep();
+  void application_will_sleep(transport::CompletionQueue& armed);
   // In a forked child of the process that opened it: nothing works any more, nothing hangs.
   [[nodiscard]] bool is_abandoned() const { return abandoned_.load(std::memory_order_relaxed); }
 
   // --- Control verbs; any thread, waits for the lock -------------------------------------------
   class Section;
   [[nodiscard]] std::optional<Qpn> allocate_qpn();
+  // QP1, of which a process has one a device; nothing while it has one.
+  [[nodiscard]] std::optional<Qpn> allocate_management_qpn();
   void release_qpn(Qpn number);
   // Fills in the key. 0 or an errno.
   [[nodiscard]] int insert_region(memory::MemoryRegion& region);
-  // Afterwards nothing refers to its memory.
-  void erase_region(std::uint32_t key);
-  // Before a QP is destroyed: where its path has lost packets, the last acknowledgement may be
-  // lost as well, and the peer asks for it again. Returns when it has been silent for a while.
+  // Afterwards nothing refers to its memory. False: windows are bound to it, or there is none.
+  [[nodiscard]] bool erase_region(std::uint32_t key);
+  // Unbound, if it was bound; whatever variant its key has by now.
+  void erase_window(RKey index);
+  // Before a QP is destroyed: what it owes is sent; where its path has lost packets, the last
+  // acknowledgement may be lost as well, and the peer asks for it again. Returns when it has been
+  // silent for a while.
   void linger(const transport::Qp& qp);
   [[nodiscard]] PdId new_pd();
   void add_listener(PortListener& listener);
   void remove_listener(PortListener& listener);
   [[nodiscard]] Port& port() { return *parts_.port; }
   [[nodiscard]] Quotas& quotas() { return quotas_; }
+  [[nodiscard]] XrcDomains& xrc_domains() { return xrc_domains_; }
   [[nodiscard]] Datapath* link(transport::LinkId id) const { return parts_.links[id].get(); }
+  // Null in tests without one.
+  [[nodiscard]] datapath::Directory* directory() { return parts_.directory; }
+  // The uplink takes and lends whole Ethernet frames.
+  [[nodiscard]] bool has_raw_packets() const;
 
   // --- The helper thread ----------------------------------------------------------------------
   struct Look {
@@ -127,7 +141,12 @@ class Engine final : private transport::StallOracle {
   };
 
   [[nodiscard]] bool peer_stalled(transport::LinkId link, const Path& path) const override;
+  [[nodiscard]] bool is_own_address(const Gid& source) const override {
+    return parts_.port->is_own_address(source);
+  }
 
+  [[nodiscard]] int join_group(const Gid& group);
+  void lend_frames();
   void begin_turn(Datapath::Turn turn);
   std::size_t take_turn(Instant now, Datapath::Turn turn);
   std::size_t receive(Instant now);
@@ -152,6 +171,7 @@ class Engine final : private transport::StallOracle {
   std::array<RxPacket, 32> received_;
   TurnClock clock_;
   std::array<LinkUse, transport::kLinkCount> uses_;
+  Datapath::Frames frames_lent_ = Datapath::Frames::kNone;  // whole ones, by the uplink
   bool frames_were_refused_ = false;
   bool more_to_send_ = false;
   bool told_application_ = false;
@@ -172,9 +192,13 @@ class Engine final : private transport::StallOracle {
   Upcalls upcalls_;
   std::mutex control_;  // numbers and memory; never taken under the shard's lock
   QpnAllocator qpns_;
+  std::unique_ptr<transport::QpBlock> management_block_;  // once there was a QP1
+  bool has_management_qp_ = false;
   RegionSlots region_slots_;
+  OnDemandPager pager_;
   KeySource keys_;
   Quotas quotas_;
+  XrcDomains xrc_domains_;
   ZeroedMemory demux_memory_, deadline_memory_, early_deadline_memory_;
   ZeroedMemory stash_entry_memory_, stash_slot_memory_;
   int kick_descriptor_ = -1;
@@ -193,6 +217,17 @@ class Engine::Section {
 
   [[nodiscard]] transport::Hca& hca() { return engine_.hca_; }
   [[nodiscard]] Instant now() const { return now_; }
+
+  // `member` joins its group. 0, ENOMEM when there are too many groups or members, or an
+  // errno of the link
+  // that multicast comes from.
+  [[nodiscard]] int attach(transport::MulticastMember& member);
+  void detach(transport::MulticastMember& member);
+
+  // Frames that the flow matches are its target's. The first and the last flow of a kind tell the
+  // link what to lend.
+  void insert(steering::Flow& flow);
+  void erase(steering::Flow& flow);
 
   // So many completion queues more (or fewer) whose completions are timed exactly.
   void count_timestamped(int change) {

@@ -5,6 +5,7 @@
 
 #include "engine/engine.h"
 #include "engine/placement.h"
+#include "wire/management.h"
 
 namespace uroce::engine {
 namespace {
@@ -29,9 +30,26 @@ std::optional<Qpn> Engine::allocate_qpn() {
   return allocation->number;
 }
 
+std::optional<Qpn> Engine::allocate_management_qpn() {
+  const std::lock_guard guard(control_);
+  if (has_management_qp_) return std::nullopt;
+  if (management_block_ == nullptr) {
+    management_block_ = std::make_unique<transport::QpBlock>();
+    lock_.lock();
+    hca_.demux().add_block(qpn_block(wire::kManagementQpn), *management_block_);
+    leave();
+  }
+  has_management_qp_ = true;
+  return wire::kManagementQpn;
+}
+
 void Engine::release_qpn(Qpn number) {
   const std::lock_guard guard(control_);
-  qpns_.release(number);
+  if (number == wire::kManagementQpn) {
+    has_management_qp_ = false;
+  } else {
+    qpns_.release(number);
+  }
 }
 
 void Engine::linger(const transport::Qp& qp) {
@@ -67,9 +85,16 @@ int Engine::insert_region(memory::MemoryRegion& region) {
   }
 }
 
-void Engine::erase_region(std::uint32_t key) {
+bool Engine::erase_region(std::uint32_t key) {
   lock_.lock();
-  hca_.regions().erase(key);
+  const bool is_erased = hca_.regions().erase(key);
+  leave();
+  return is_erased;
+}
+
+void Engine::erase_window(RKey index) {
+  lock_.lock();
+  hca_.regions().erase_window(index);
   leave();
 }
 
@@ -106,6 +131,61 @@ int Engine::Section::open_path(Path& path, Qpn destination, std::uint8_t& link) 
   const int failure = open_on_some_link(engine_.parts_.links, is_own, path, destination, link);
   if (failure == 0) ++engine_.uses_[link].paths;
   return failure;
+}
+
+int Engine::Section::attach(transport::MulticastMember& member) {
+  transport::MulticastTable& table = engine_.hca_.multicast();
+  std::uint32_t members = 0;
+  table.for_each(member.group, [&members](const transport::Qp&) { ++members; });
+  if (members == kMulticastMembersMax) return ENOMEM;
+  if (members == 0) {
+    if (const int error = engine_.join_group(member.group); error != 0) return error;
+  }
+  table.insert(member);
+  return 0;
+}
+
+void Engine::Section::detach(transport::MulticastMember& member) {
+  member.hook.unlink();
+  if (engine_.hca_.multicast().has_members(member.group)) return;
+  group_link(engine_.parts_.links).leave_group(member.group);
+  engine_.quotas_.multicast_groups.give_back();
+}
+
+int Engine::join_group(const Gid& group) {
+  if (!quotas_.multicast_groups.take()) return ENOMEM;
+  const int error = group_link(parts_.links).join_group(group);
+  if (error != 0) quotas_.multicast_groups.give_back();
+  return error;
+}
+
+bool Engine::has_raw_packets() const {
+  const Datapath* const uplink = link(transport::kUplink);
+  return uplink != nullptr && uplink->capabilities().max_frame_bytes != 0;
+}
+
+// A link with a flow is looked at as one with a path.
+void Engine::Section::insert(steering::Flow& flow) {
+  engine_.hca_.flows().insert(flow);
+  ++engine_.uses_[transport::kUplink].paths;
+  engine_.lend_frames();
+}
+
+void Engine::Section::erase(steering::Flow& flow) {
+  engine_.hca_.flows().erase(flow);
+  --engine_.uses_[transport::kUplink].paths;
+  engine_.lend_frames();
+}
+
+void Engine::lend_frames() {
+  using Frames = Datapath::Frames;
+  const steering::FlowTable& flows = hca_.flows();
+  const Frames wanted = flows.is_empty()       ? Frames::kNone
+                        : flows.has_sniffers() ? Frames::kAll
+                                               : Frames::kForeign;
+  if (wanted == frames_lent_) return;
+  frames_lent_ = wanted;
+  link(transport::kUplink)->lend_frames(wanted);
 }
 
 void Engine::Section::close_path(Path& path, std::uint8_t link) {

@@ -156,6 +156,7 @@ Result<EngineParts> make_parts(const std::string& device, const host::Environmen
     if (!with_taps) return with_taps.error();
     link = std::move(*with_taps);
   }
+  parts.directory = &blocks->directory();
   parts.blocks = std::move(blocks);
   parts.port =
       std::make_unique<Port>(std::move(*tree), std::move(*found), *network, uplink->port_mtu_bytes);

@@ -20,4 +20,8 @@ using Links = std::array<std::unique_ptr<Datapath>, transport::kLinkCount>;
 [[nodiscard]] int open_on_some_link(const Links& links, bool destination_is_own, Path& path,
                                     Qpn destination, std::uint8_t& link);
 
+// Which link multicast leaves by and comes from: the uplink, which also brings what this host
+// sends, or shared memory where there is none.
+[[nodiscard]] Datapath& group_link(const Links& links);
+
 }  // namespace uroce::engine

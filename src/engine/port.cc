@@ -2,6 +2,7 @@
 #include "engine/port.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 namespace uroce::engine {
@@ -55,6 +56,11 @@ std::optional<Gid> Port::gid(std::size_t index) const {
   return slots[index];
 }
 
+std::optional<std::size_t> Port::index_of(const Gid& gid) const {
+  const std::lock_guard guard(mutex_);
+  return snapshot_.gids.find(gid);
+}
+
 bool Port::is_own_address(const Gid& address) const {
   if (is_loopback(address)) return true;
   const std::lock_guard guard(mutex_);
@@ -74,15 +80,17 @@ host::GidTable Port::read_gids() const {
 }
 
 std::vector<PortEvent> Port::refresh() {
-  if (!monitor_ || !monitor_->drain()) return {};
-  return look_again();
+  const bool has_changed = monitor_ && monitor_->drain();
+  return has_changed || is_behind_ ? look_again() : std::vector<PortEvent>{};
 }
 
 std::vector<PortEvent> Port::look_again() {
   auto network = host::read_host_network();
   if (!network) return {};
   // Another process may have written the files already, so what counts is what they say now.
-  static_cast<void>(host::update_gids(tree_->path, *network));
+  const Result<bool> updated = host::update_gids(tree_->path, *network);
+  is_behind_ = !updated && updated.error().code == ETIMEDOUT;
+  if (is_behind_) return {};
   Snapshot now = snapshot_of(*network, read_gids());
   std::vector<PortEvent> events;
   const std::lock_guard guard(mutex_);

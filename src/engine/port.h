@@ -43,6 +43,7 @@ class Port {
   [[nodiscard]] PortFacts facts() const;
   // Nothing behind the table's end and for an empty slot.
   [[nodiscard]] std::optional<Gid> gid(std::size_t index) const;
+  [[nodiscard]] std::optional<std::size_t> index_of(const Gid& gid) const;
   // An address of this host, in this network namespace, whichever interface has it.
   [[nodiscard]] bool is_own_address(const Gid& address) const;
 
@@ -50,6 +51,9 @@ class Port {
   [[nodiscard]] int change_descriptor() const;
   // What has changed since the last time; reads the kernel's tables.
   [[nodiscard]] std::vector<PortEvent> refresh();
+  // There was a change that could not be followed, since another program was at the files:
+  // refresh() is due again soon.
+  [[nodiscard]] bool is_behind() const { return is_behind_; }
 
   void abandon_in_child();
 
@@ -67,6 +71,7 @@ class Port {
   host::TreeDevice device_;
   std::uint32_t own_mtu_bytes_ = 0;
   std::optional<host::AddressMonitor> monitor_;
+  bool is_behind_ = false;  // of the helper thread
   mutable std::mutex mutex_;
   Snapshot snapshot_;
 };

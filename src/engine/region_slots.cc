@@ -12,6 +12,8 @@ bool RegionSlots::grow() {
   const std::size_t wanted = std::max(had * 2, kFirstSlots);
   ZeroedMemory larger(wanted * sizeof(memory::MemoryRegion));
   if (!larger) return false;
+  // Touched here, or it would be under the lock, page by page.
+  std::ranges::fill(larger.bytes(), std::byte{0});
 
   lock_.lock();
   if (table_.slot_count() == had) {

@@ -45,12 +45,12 @@ void in_child() {
   all.mutex.unlock();
 }
 
+}  // namespace
+
 void watch_forks() {
   static const int result = pthread_atfork(before_fork, in_parent, in_child);
   static_cast<void>(result);
 }
-
-}  // namespace
 
 Result<Engine*> acquire_engine(const std::string& device, const Upcalls& upcalls) {
   watch_forks();

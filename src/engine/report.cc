@@ -35,6 +35,8 @@ std::string describe(const transport::Counters& c) {
       .add("rx_bad_qkey", c.rx_bad_qkey)
       .add("unreliable_dropped", c.unreliable_dropped)
       .add("datagrams_to_nobody", c.datagrams_to_nobody)
+      .add("raw_received", c.raw_received)
+      .add("raw_dropped", c.raw_dropped)
       .add("rx_wrong_address", c.rx_wrong_address)
       .add("rx_stale_response", c.rx_stale_response)
       .add("duplicate_requests", c.duplicate_requests)

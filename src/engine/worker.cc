@@ -26,6 +26,7 @@ constexpr timespec kContendedPause{0, 100'000};
 constexpr Duration kSilentPauseMin = microseconds(50);
 constexpr Duration kSilentPauseMax = milliseconds(1);
 constexpr Duration kForever = {INT64_MAX};
+constexpr Duration kBetweenLooksAtThePort = milliseconds(50);
 // Frames of the packet path are small; signal frames of a sanitizer's runtime are not.
 constexpr std::size_t kStackBytes = std::size_t{1} << 20;
 
@@ -116,6 +117,7 @@ SleepPolicy::Cause Worker::sleep() {
     silent_pause_ = std::clamp(silent_pause_ * 2, kSilentPauseMin, kSilentPauseMax);
     at_most = silent_pause_;
   }
+  if (engine_.port().is_behind()) at_most = std::min(at_most, kBetweenLooksAtThePort);
   const std::optional<Duration> sleep_for = engine_.prepare_sleep(at_most);
   if (!sleep_for) return Cause::kArrival;
   if (sleep_for->ns <= 0) return Cause::kOther;
@@ -127,15 +129,24 @@ SleepPolicy::Cause Worker::sleep() {
                               {engine_.port().change_descriptor(), POLLIN, 0}}};
   const timespec timeout{sleep_for->ns / 1'000'000'000, sleep_for->ns % 1'000'000'000};
   const int ready = ppoll(wait.data(), wait.size(), &timeout, nullptr);
+  follow_port((wait[3].revents & POLLIN) != 0);
   if (ready == 0 && engine_.has_silent_link()) return Cause::kTimer;
   if (ready <= 0) return Cause::kOther;
   if ((wait[2].revents & POLLIN) != 0) {
     std::uint64_t kicks = 0;
     static_cast<void>(!read(wait[2].fd, &kicks, sizeof(kicks)));
   }
-  if ((wait[3].revents & POLLIN) != 0) engine_.on_port_change();
   const bool arrived = ((wait[0].revents | wait[1].revents) & POLLIN) != 0;
   return arrived ? Cause::kArrival : Cause::kOther;
+}
+
+// Also where it could not be followed before.
+void Worker::follow_port(bool has_changed) {
+  if (!has_changed && !engine_.port().is_behind()) return;
+  const Instant now = monotonic_now();
+  if (!has_changed && now < next_look_at_port_) return;
+  next_look_at_port_ = now + kBetweenLooksAtThePort;
+  engine_.on_port_change();
 }
 
 bool Worker::others_are_running() {

@@ -38,6 +38,7 @@ class Worker {
   // False: somebody else had the lock all the time.
   [[nodiscard]] bool serve(SleepPolicy::Cause woken_by);
   SleepPolicy::Cause sleep();
+  void follow_port(bool has_changed);
   [[nodiscard]] bool others_are_running();
 
   Engine& engine_;
@@ -46,6 +47,7 @@ class Worker {
   std::atomic<bool> stop_{false};
   // Grows while a link that cannot wake us stays silent.
   Duration silent_pause_{};
+  Instant next_look_at_port_{};
   Duration process_time_{}, own_time_{}, looked_at_{};
 };
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <vector>
+#include <memory>
 
 #include "base/prng.h"
 #include "memory/sge.h"
@@ -26,25 +26,28 @@ class Arena {
 
   [[nodiscard]] std::uint32_t key() const { return key_; }
   [[nodiscard]] std::uint64_t address(std::uint32_t offset) const { return iova_ + offset; }
-  [[nodiscard]] std::uint32_t bytes() const { return static_cast<std::uint32_t>(memory_.size()); }
+  [[nodiscard]] std::uint32_t bytes() const { return bytes_; }
   [[nodiscard]] memory::Sge sge(Range r) const { return {address(r.offset), r.bytes, {key_}}; }
 
-  [[nodiscard]] Bytes memory(Range r) { return Bytes(memory_).subspan(r.offset, r.bytes); }
-  [[nodiscard]] Bytes expected(Range r) { return Bytes(expected_).subspan(r.offset, r.bytes); }
+  [[nodiscard]] Bytes memory(Range r) { return {memory_.get() + r.offset, r.bytes}; }
+  [[nodiscard]] Bytes expected(Range r) { return {expected_.get() + r.offset, r.bytes}; }
   [[nodiscard]] Range whole() const { return {0, bytes()}; }
 
   [[nodiscard]] bool is_as_expected(Range r) const {
-    return std::memcmp(&memory_[0] + r.offset, &expected_[0] + r.offset, r.bytes) == 0;
+    return std::memcmp(memory_.get() + r.offset, expected_.get() + r.offset, r.bytes) == 0;
   }
   // The first byte that is not; there is one.
   [[nodiscard]] std::uint32_t first_unexpected(Range r) const;
   // Whatever is there is right.
-  void accept(Range r) { std::memcpy(&expected_[0] + r.offset, &memory_[0] + r.offset, r.bytes); }
+  void accept(Range r) {
+    std::memcpy(expected_.get() + r.offset, memory_.get() + r.offset, r.bytes);
+  }
 
  private:
   std::uint32_t key_;
   std::uint64_t iova_;
-  std::vector<std::byte> memory_, expected_;
+  std::uint32_t bytes_;
+  std::unique_ptr<std::byte[]> memory_, expected_;
 };
 
 }  // namespace uroce::sim

@@ -16,10 +16,27 @@ bool parse_number(const char* text, std::uint64_t& value) {
   return error == std::errc{} && stop == end;
 }
 
+// An option without a value; false: it is none.
+bool parse_flag(std::string_view name, CommandLine& line) {
+  if (name == "--trace") return line.has_trace = true;
+  if (name == "--goodput") return line.has_goodput = true;
+  if (name == "--help") return line.has_help = true;
+  return false;
+}
+
+// One with a value, which may be missing.
+bool parse_option(std::string_view name, const char* value, CommandLine& line) {
+  if (name == "--seed") return line.has_seed = parse_number(value, line.seed);
+  if (name == "--count") return parse_number(value, line.count);
+  if (name == "--hours") return parse_number(value, line.hours);
+  if (name == "--pcap") return (line.pcap = value) != nullptr;
+  return false;
+}
+
 }  // namespace
 
 const char* const kHelp =
-    "usage: uroce-sim --seed N [--count K | --hours H] [--trace]\n"
+    "usage: uroce-sim --seed N [--count K | --hours H] [--trace] [--pcap FILE]\n"
     "       uroce-sim --goodput\n"
     "\n"
     "Runs whole transport cores in virtual time over links with faults, all of it drawn from a\n"
@@ -29,6 +46,7 @@ const char* const kHelp =
     "  --count K   so many seeds, one after another (1)\n"
     "  --hours H   the following seeds, until so many hours are over\n"
     "  --trace     prints every packet with its fate, and what the applications do\n"
+    "  --pcap FILE every packet at both ends (pcapng), with its fate as a comment; virtual time\n"
     "  --goodput   prints the table of goodput under loss\n";
 
 CommandLine parse_command_line(std::span<char* const> arguments) {
@@ -36,29 +54,12 @@ CommandLine parse_command_line(std::span<char* const> arguments) {
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const std::string_view name = arguments[i];
     const char* const value = i + 1 < arguments.size() ? arguments[i + 1] : nullptr;
-    bool is_right = true;
-    if (name == "--trace") {
-      line.has_trace = true;
-    } else if (name == "--goodput") {
-      line.has_goodput = true;
-    } else if (name == "--help") {
-      line.has_help = true;
-    } else {
-      ++i;
-      if (name == "--seed") {
-        is_right = line.has_seed = parse_number(value, line.seed);
-      } else if (name == "--count") {
-        is_right = parse_number(value, line.count);
-      } else if (name == "--hours") {
-        is_right = parse_number(value, line.hours);
-      } else {
-        is_right = false;
-      }
-    }
-    if (!is_right) {
+    if (parse_flag(name, line)) continue;
+    if (!parse_option(name, value, line)) {
       line.wrong = name.data();
-      return line;
+      break;
     }
+    ++i;
   }
   return line;
 }

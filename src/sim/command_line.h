@@ -15,6 +15,7 @@ struct CommandLine {
   bool has_trace = false;
   bool has_goodput = false;
   bool has_help = false;
+  const char* pcap = nullptr;   // where to
   const char* wrong = nullptr;  // the argument that means nothing
 };
 

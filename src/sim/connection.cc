@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "sim/connection.h"
 
+#include "sim/draw_options.h"
+
 namespace uroce::sim {
 
 using namespace transport;
@@ -33,20 +35,8 @@ Connection::Connection(World& world, Oracle& oracle, const Scenario& scenario, S
 
 void Connection::draw_options() {
   const Scenario& s = state_.scenario;
-  QueuePairOptions options;
-  options.link = prng_.chance(s.memory_share) ? kLocalLink : kUplink;
-  options.path_mtu = static_cast<std::uint16_t>(256U << prng_.below(5));
-  options.capacity = s.capacity;
-  options.sge_max = kSgesMax;
-  options.signal_all = prng_.chance(kMillion / 5);
-  options.min_rnr_timer = static_cast<std::uint8_t>(prng_.between(1, 14));
-  options_a_ = options_b_ = options;
-  for (QueuePairOptions* end : {&options_a_, &options_b_}) {
-    end->timeout = static_cast<std::uint8_t>(prng_.between(s.timeout_min, s.timeout_max));
-    end->retry_count = static_cast<std::uint8_t>(prng_.between(s.retry_min, 7));
-    end->rnr_retry = static_cast<std::uint8_t>(prng_.between(s.rnr_retry_min, 7));
-    end->max_dest_read_atomic = static_cast<std::uint8_t>(prng_.between(1, s.read_atomic_max));
-  }
+  options_a_ = options_b_ = draw_connection_options(prng_, s);
+  for (QueuePairOptions* end : {&options_a_, &options_b_}) draw_end_options(prng_, s, *end);
   options_a_.max_read_atomic =
       static_cast<std::uint8_t>(prng_.between(1, options_b_.max_dest_read_atomic));
   options_b_.max_read_atomic =
@@ -122,9 +112,9 @@ void Connection::heal() {
 // IBTA 9.7.7.1.2: each message counts once, however often it was sent.
 void Connection::check_messages(const End& from, End& to) {
   const bool reads_in_pieces = state_.scenario.uplink_facts.peer_window_bytes != 0;
-  if (reads_in_pieces || from.flow().posted() == to.queue_pair().core().responder.msn) return;
+  if (reads_in_pieces || from.flow().messages() == to.queue_pair().core().responder.msn) return;
   state_.oracle.violated("end %u has posted %u requests, and the MSN of its peer is %u", from.id(),
-                         from.flow().posted(), to.queue_pair().core().responder.msn);
+                         from.flow().messages(), to.queue_pair().core().responder.msn);
 }
 
 void Connection::check_at_end() {

@@ -12,6 +12,7 @@ namespace {
 inline constexpr std::uint32_t kMillion = Prng::kMillion;
 // Until what was flushed has been published, also by a slow node.
 inline constexpr Duration kFlushTime = microseconds(200);
+inline constexpr Duration kIdlePause = microseconds(100);
 inline constexpr Duration kNewsTakeAtMost = milliseconds(5);
 
 Duration up_to(Prng& prng, Duration most) {
@@ -37,7 +38,9 @@ End::End(ConnectionState& connection, Site& site, std::uint32_t id, Prng prng)
   site.node().add_region(target_.key(), target_.address(open.offset), target_.memory(open),
                          kLocalWrite | kRemoteWrite | kRemoteRead | kRemoteAtomic);
   site.node().add_region(local_.key(), local_.address(0), local_.memory(local_.whole()),
-                         kLocalWrite);
+                         kLocalWrite | kMwBind);
+  site.node().add_window(RequestMaker::bound_window(id), memory::KeyKind::kWindowType1);
+  site.node().add_window(RequestMaker::free_window(id), memory::KeyKind::kWindowType2);
   // Words are small, so that a comparison hits now and then.
   for (std::uint32_t i = 0; i < EndLayout::kWords; ++i) {
     const Range word{EndLayout::kEdgeBytes + 8 * i, 8};
@@ -48,6 +51,7 @@ End::End(ConnectionState& connection, Site& site, std::uint32_t id, Prng prng)
 
 void End::set_peer(End& peer) {
   peer_ = &peer;
+  maker_.set_peer(peer.id_);
   flow_.emplace(connection_.oracle, FlowMemory{&local_, &peer.target_, peer.target_.whole()});
 }
 
@@ -78,8 +82,9 @@ void End::look_again() {
   is_looking_ = !connection_.is_over;
   if (!is_looking_) return;
   Duration pause = up_to(prng_, connection_.scenario.think);
-  // Faults over: nobody is late any more, and what is left is only waited for.
-  if (left_ == 0 && flow_->is_idle()) pause = pause + microseconds(100);
+  // There is nothing to do but to wait for the peer, or for another life.
+  const bool has_nothing_to_do = phase_ == Phase::kDead || (left_ == 0 && flow_->is_idle());
+  if (has_nothing_to_do) pause = pause + kIdlePause;
   connection_.world.at(connection_.world.now() + pause, *this, kLook);
 }
 
@@ -103,7 +108,7 @@ void End::look() {
   if (phase_ == Phase::kFlushing) return look_while_flushing();
   if (qp_->state() == QpState::kErr) return close(false);
   if (!is_faulty || !prng_.chance(s.late_receive)) post_receives();
-  if (is_paused_ && (!is_faulty || prng_.chance(kMillion / 4))) {
+  if (is_paused_ && (!is_faulty || prng_.chance(kMillion / 4)) && qp_->is_drained()) {
     qp_->to_state(connection_.world.now(), QpState::kRts);
     is_paused_ = false;
   }

@@ -6,7 +6,7 @@
 namespace uroce::sim {
 
 void EventQueue::push(Instant when, EventSink& sink, std::uint32_t what) {
-  const ScheduledEvent event{when, next_order_++, &sink, what};
+  const ScheduledEvent event{when, next_order_++, what, &sink};
   std::size_t at = heap_.size();
   heap_.push_back(event);
   while (at != 0) {

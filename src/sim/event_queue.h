@@ -23,9 +23,9 @@ class EventSink {
 
 struct ScheduledEvent {
   Instant when;
-  std::uint64_t order = 0;
-  EventSink* sink = nullptr;
+  std::uint32_t order = 0;  // serial: of two of the same time, the distance tells
   std::uint32_t what = 0;
+  EventSink* sink = nullptr;
 };
 
 class EventQueue {
@@ -38,12 +38,14 @@ class EventQueue {
  private:
   static constexpr std::size_t kChildren = 4;
   static bool is_sooner(const ScheduledEvent& a, const ScheduledEvent& b) {
-    return a.when != b.when ? a.when < b.when : a.order < b.order;
+    if (a.when != b.when) [[likely]]
+      return a.when < b.when;
+    return static_cast<std::int32_t>(a.order - b.order) < 0;
   }
   void sift_down(const ScheduledEvent& event);
 
   std::vector<ScheduledEvent> heap_;
-  std::uint64_t next_order_ = 0;
+  std::uint32_t next_order_ = 0;
 };
 
 }  // namespace uroce::sim

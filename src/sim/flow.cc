@@ -32,6 +32,8 @@ WcOpcode opcode_of(SendOperation operation) {
       return WcOpcode::kBindWindow;
     case SendOperation::kLocalInvalidate:
       return WcOpcode::kLocalInvalidate;
+    case SendOperation::kAtomicWrite:
+      return WcOpcode::kAtomicWrite;
   }
   return WcOpcode::kSend;
 }
@@ -54,12 +56,12 @@ std::uint64_t apply_atomic(const Request& request, std::uint64_t word) {
 void Flow::open(std::uint16_t path_mtu) {
   path_mtu_ = path_mtu;
   has_failed_ = has_poison_ = false;
-  posted_ = 0;
+  messages_ = 0;
   sent_ = received_ = 0;
 }
 
 void Flow::post(Request request) {
-  ++posted_;
+  if (!is_local(request.operation)) ++messages_;
   has_poison_ = has_poison_ || request.poison != Poison::kNone;
   if (request.takes_receive()) to_receive_.push_back(request);
   pending_.push_back(std::move(request));
@@ -82,7 +84,7 @@ void Flow::check_facts(const Request& request, const Cqe& entry) {
     oracle_.violated("request %#llx completes with opcode %u", printed(entry.wr_id),
                      static_cast<unsigned>(entry.opcode));
   }
-  if (is_read_or_atomic(request.operation) && entry.byte_count != request.length) {
+  if (request.fetches() && entry.byte_count != request.length) {
     oracle_.violated("request %#llx of %u bytes says %u", printed(entry.wr_id), request.length,
                      entry.byte_count);
   }
@@ -165,17 +167,25 @@ bool Flow::may_have_read(std::uint32_t offset, std::byte value) const {
   return false;
 }
 
+bool Flow::may_have_read(const Range& piece, std::uint32_t offset) const {
+  const ConstBytes read = memory_.local->memory(piece);
+  const ConstBytes expected = memory_.remote->expected({offset, piece.bytes});
+  if (std::ranges::equal(read, expected)) return true;
+  for (std::uint32_t i = 0; i < piece.bytes; ++i) {
+    if (read[i] != expected[i] && !may_have_read(offset + i, read[i])) return false;
+  }
+  return true;
+}
+
 void Flow::check_read(const Request& read) {
   std::uint32_t offset = read.remote_offset;
   for (const Range& piece : read.local.all()) {
-    for (const std::byte value : memory_.local->memory(piece)) {
-      if (value != memory_.remote->expected({offset, 1})[0] && !may_have_read(offset, value)) {
-        return oracle_.violated("READ %#llx: byte %u of %u is wrong", printed(read.wr_id),
-                                offset - read.remote_offset, read.length);
-      }
-      ++offset;
+    if (!may_have_read(piece, offset)) {
+      return oracle_.violated("READ %#llx: one of the %u bytes at %u is wrong", printed(read.wr_id),
+                              piece.bytes, offset - read.remote_offset);
     }
     memory_.local->accept(piece);
+    offset += piece.bytes;
   }
 }
 

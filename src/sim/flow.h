@@ -56,7 +56,8 @@ class Flow {
   [[nodiscard]] bool is_idle() const { return pending_.empty(); }
   [[nodiscard]] bool has_failed() const { return has_failed_; }
   [[nodiscard]] bool has_poison() const { return has_poison_; }
-  [[nodiscard]] std::uint32_t posted() const { return posted_; }  // since it was opened
+  // That were posted since it was opened.
+  [[nodiscard]] std::uint32_t messages() const { return messages_; }
   [[nodiscard]] std::uint64_t succeeded() const { return succeeded_; }
   [[nodiscard]] const std::deque<Request>& pending() const { return pending_; }
 
@@ -64,6 +65,7 @@ class Flow {
   void succeed();
   void check_read(const Request& read);
   [[nodiscard]] bool may_have_read(std::uint32_t offset, std::byte value) const;
+  [[nodiscard]] bool may_have_read(const Range& piece, std::uint32_t offset) const;
   void check_atomic(const Request& request);
   void check_facts(const Request& request, const transport::Cqe& entry);
   void give_up_front();
@@ -78,7 +80,7 @@ class Flow {
   std::deque<Request> to_receive_;
   bool has_failed_ = false;
   bool has_poison_ = false;
-  std::uint32_t posted_ = 0;
+  std::uint32_t messages_ = 0;
   std::uint64_t succeeded_ = 0;
   std::uint64_t sent_ = 0, received_ = 0;  // messages that take a receive request: of ours, by them
 };

@@ -13,7 +13,6 @@ namespace {
 // Ethernet with its preamble, gap and check sequence, IPv4, UDP, and the ICRC.
 inline constexpr std::uint32_t kOverheadBytes = 14 + 4 + 20 + 20 + 8 + 4;
 inline constexpr std::uint32_t kIcrcBytes = wire::kIcrcBytes;
-inline constexpr std::uint16_t kSourcePort = 0xc000;
 
 std::int64_t transmission_ns(std::uint64_t bytes, std::uint64_t bits_per_second) {
   return static_cast<std::int64_t>(bytes * 8 * 1'000'000'000 / bits_per_second);
@@ -90,12 +89,13 @@ bool Link::is_in_blackout(Instant at) const {
          at.ns % options_.blackout_every.ns < options_.blackout.ns;
 }
 
-// One bit of the sealed packet turns; the receiver's check has to see it.
+// One bit of the sealed packet turns; the receiver's check has to see it. What it drops is shown as
+// it was sent.
 bool Link::survives_corruption(PacketId packet) {
   ++counters_.corrupted;
   const std::uint32_t bytes = world_.packets.info(packet).bytes;
   std::byte* const data = world_.packets.data(packet);
-  const wire::IcrcFlow flow(address_of(from_), address_of(to_), kSourcePort);
+  const wire::IcrcFlow flow(address_of(from_), address_of(to_), kUdpSourcePort);
   const std::uint32_t start = flow.start(bytes + kIcrcBytes);
   const std::uint32_t sealed = wire::icrc_of(wire::crc32, start, {data, bytes});
   const std::uint32_t bit = damage_.below((bytes + kIcrcBytes) * 8);
@@ -106,6 +106,7 @@ bool Link::survives_corruption(PacketId packet) {
     data[bit / 8] ^= std::byte{1} << (bit % 8);
   }
   const bool is_unseen = wire::icrc_of(wire::crc32, start, {data, bytes}) == arrived;
+  if (!is_unseen && bit < bytes * 8) data[bit / 8] ^= std::byte{1} << (bit % 8);
   // The BTH byte of FECN and BECN is not covered: what turns there arrives as it is.
   const bool is_uncovered = bit / 8 == 4;
   if (is_unseen && !is_uncovered) ++counters_.undetected;
@@ -129,7 +130,7 @@ const char* Link::fault_of(PacketId packet, Instant left) {
 
 void Link::drop(PacketId packet, const char* why) {
   ++counters_.lost;
-  world_.trace.packet(world_.now(), from_, to_, world_.packets.received(packet), why);
+  world_.trace.sent(world_.now(), from_, to_, world_.packets.received(packet), why);
   world_.packets.release(packet);
 }
 
@@ -137,7 +138,7 @@ void Link::send_as_written(PacketId packet, Instant left) {
   Script& script = *options_.script;
   const unsigned index = script.next++;
   if (index < 64 && (script.losses >> index & 1) != 0) return drop(packet, "lost");
-  world_.trace.packet(world_.now(), from_, to_, world_.packets.received(packet), "sent");
+  world_.trace.sent(world_.now(), from_, to_, world_.packets.received(packet), nullptr);
   Instant arrival = left + options_.delay;
   if (index == script.late) arrival = arrival + script.late_by;
   world_.at(arrival, receiver_, packet);
@@ -158,8 +159,8 @@ void Link::send(PacketId packet) {
     if (const char* fault = fault_of(packet, left); fault != nullptr) return drop(packet, fault);
   }
   const bool is_twice = options_.duplicate != 0 && delay_.chance(options_.duplicate);
-  world_.trace.packet(world_.now(), from_, to_, world_.packets.received(packet),
-                      is_twice ? "twice" : "sent");
+  world_.trace.sent(world_.now(), from_, to_, world_.packets.received(packet),
+                    is_twice ? "twice" : nullptr);
   world_.at(arrival_after(left), receiver_, packet);
   if (!is_twice) return;
   ++counters_.duplicated;

@@ -30,15 +30,16 @@ Node::Node(World& world, unsigned index, const NodeOptions& options, Prng prng)
       deadline_memory_(kQpsMax),
       early_deadline_memory_(kQpsMax),
       stash_entries_(options.stash_packets),
-      stash_slots_(options.stash_packets),
+      stash_slots_(std::make_unique_for_overwrite<StashSlot[]>(options.stash_packets)),
       regions_(kRegionSlots),
       burst_(std::make_unique<TxBurst>()),
       next_qpn_(kFirstQpn * (index + 1)) {
   hca_.demux().set_memory(blocks_);
   hca_.deadlines().set_memory(deadline_memory_);
   hca_.early_deadlines().set_memory(early_deadline_memory_);
-  hca_.stash().set_memory(stash_entries_, stash_slots_);
+  hca_.stash().set_memory(stash_entries_, {stash_slots_.get(), options.stash_packets});
   (void)hca_.regions().rehash_into(regions_);
+  hca_.set_oracle(this);
   for (unsigned i = 0; i < kNodesMax; ++i) addresses_[i] = address_of(i);
 }
 
@@ -56,6 +57,10 @@ void Node::set_link(LinkId id, const LinkFacts& facts) {
 
 Path Node::path_to(unsigned to) const {
   return {.source = addresses_[index_], .destination = addresses_[to], .route = to};
+}
+
+Path Node::path_to_group() const {
+  return {.source = addresses_[index_], .destination = group_, .route = kGroupRoute};
 }
 
 Peer* Node::peer(LinkId id, unsigned to) {
@@ -81,6 +86,11 @@ void Node::add_region(std::uint32_t key, std::uint64_t iova, Bytes memory, memor
   UROCE_CHECK(hca_.regions().insert(region) == memory::InsertOutcome::kInserted);
 }
 
+void Node::add_window(RKey key, memory::KeyKind kind) {
+  const memory::MemoryRegion window{.pd = {1}, .key = key.value, .kind = kind};
+  UROCE_CHECK(hca_.regions().insert(window) == memory::InsertOutcome::kInserted);
+}
+
 void Node::ring(Qp& qp) {
   hca_.on_doorbell(world_.now(), qp);
   request_turn(world_.now());
@@ -99,12 +109,15 @@ void Node::on_event(std::uint32_t what) {
     return;
   }
   const PacketInfo& packet = world_.packets.info(what);
+  const unsigned from = packet.via->source();
   if (!packet.via->options().is_memory && inbox_.size() >= options_.inbox_packets) {
     ++inbox_overflows_;
-    world_.trace.packet(world_.now(), packet.via->source(), index_, world_.packets.received(what),
-                        "inbox full");
+    world_.trace.dropped(world_.now(), from, index_, world_.packets.received(what), "inbox full");
     world_.packets.release(what);
     return;
+  }
+  if (world_.trace.is_captured()) [[unlikely]] {
+    world_.trace.arrived(world_.now(), from, index_, world_.packets.received(what));
   }
   inbox_.push_back(what);
   request_turn(world_.now());
@@ -146,9 +159,10 @@ void Node::receive_over(LinkId id, std::size_t count) {
   for (const PacketId packet : received_ids_) {
     if (damages_next_) damage(packet);
     RxPacket& lent = received_.emplace_back(world_.packets.received(packet));
-    if (id == kLocalLink) continue;
-    lent.source = &addresses_[world_.packets.info(packet).via->source()];
-    lent.destination = &addresses_[index_];
+    const PacketInfo& info = world_.packets.info(packet);
+    if (id == kLocalLink && !info.has_addresses) continue;
+    lent.source = &addresses_[info.via->source()];
+    lent.destination = info.is_to_group ? &group_ : &addresses_[index_];
   }
   hca_.on_packets(world_.now(), id, received_);
   for (const PacketId packet : received_ids_) {
@@ -187,6 +201,10 @@ bool Node::send_burst(LinkId id) {
   std::array<bool, kNodesMax> is_full{};
   bool all_taken = true;
   for (TxFrame& frame : burst_->frames()) {
+    if (frame.path->route == kGroupRoute) {
+      send_to_group(id, frame);
+      continue;
+    }
     Link& link = *links_[id][frame.path->route];
     bool& full = is_full[frame.path->route];
     full = full || !link.has_room() || (options_.refuse != 0 && refusal_.chance(options_.refuse));
@@ -203,6 +221,18 @@ bool Node::send_burst(LinkId id) {
   return all_taken;
 }
 
+// What a full link does not take is lost there, and nowhere else.
+void Node::send_to_group(LinkId id, const TxFrame& frame) {
+  for (Link* const link : links_[id]) {
+    if (link == nullptr || !link->has_room()) continue;
+    if (link->options().is_memory) {
+      send_run(*link, frame);
+    } else {
+      send(*link, frame);
+    }
+  }
+}
+
 void Node::send(Link& link, const TxFrame& frame) {
   wire::PayloadCursor payload(frame.payload());
   for (unsigned i = 0; i < frame.packet_count; ++i) {
@@ -214,8 +244,10 @@ void Node::send(Link& link, const TxFrame& frame) {
     const std::uint32_t pad_bytes = -payload_bytes & 3U;
     if (payload_bytes != 0) payload.copy({data + header_bytes, payload_bytes});
     std::memset(data + header_bytes + payload_bytes, 0, pad_bytes);
-    world_.packets.info(id).bytes =
-        static_cast<std::uint32_t>(header_bytes) + payload_bytes + pad_bytes;
+    PacketInfo& info = world_.packets.info(id);
+    info.bytes = static_cast<std::uint32_t>(header_bytes) + payload_bytes + pad_bytes;
+    info.has_addresses = frame.carries_addresses;
+    info.is_to_group = frame.path->route == kGroupRoute;
     link.send(id);
   }
 }
@@ -228,6 +260,8 @@ void Node::send_run(Link& link, const TxFrame& frame) {
   info.packet_count = frame.packet_count;
   info.bytes = frame.header_bytes;
   info.payload_bytes = frame.payload_bytes;
+  info.has_addresses = frame.carries_addresses;
+  info.is_to_group = frame.path->route == kGroupRoute;
   std::memcpy(data, frame.header.data(), frame.header_bytes);
   if (frame.payload_bytes != 0) {
     wire::PayloadCursor(frame.payload()).copy({data + kMaxHeaderBytes, frame.payload_bytes});

@@ -37,7 +37,7 @@ class NodeUser {
   ~NodeUser() = default;
 };
 
-class Node final : public EventSink {
+class Node final : public EventSink, private transport::HostOracle {
  public:
   Node(World& world, unsigned index, const NodeOptions& options, Prng prng);
 
@@ -52,10 +52,14 @@ class Node final : public EventSink {
   void set_link(transport::LinkId id, const transport::LinkFacts& facts);
   void connect(transport::LinkId id, unsigned to, Link& link) { links_[id][to] = &link; }
   [[nodiscard]] Path path_to(unsigned to) const;
+  // To each node, this one too.
+  [[nodiscard]] Path path_to_group() const;
   // Where QPs to that node share their window; null where the link has none.
   [[nodiscard]] transport::Peer* peer(transport::LinkId id, unsigned to);
 
   [[nodiscard]] Qpn allocate_qpn();
+  // Of type 1 or 2, not bound.
+  void add_window(RKey key, memory::KeyKind kind);
   // Memory of the node that SGEs and peers call `iova`.
   void add_region(std::uint32_t key, std::uint64_t iova, Bytes memory, memory::Access access);
 
@@ -74,12 +78,19 @@ class Node final : public EventSink {
 
  private:
   static constexpr std::uint32_t kTurn = ~std::uint32_t{0};
+  static constexpr std::uint32_t kGroupRoute = kNodesMax;
+
+  [[nodiscard]] bool peer_stalled(transport::LinkId, const Path&) const override { return false; }
+  [[nodiscard]] bool is_own_address(const Gid& source) const override {
+    return source == addresses_[index_];
+  }
 
   void take_turn();
   void receive();
   void receive_over(transport::LinkId id, std::size_t count);
   void transmit(transport::LinkId id);
   [[nodiscard]] bool send_burst(transport::LinkId id);
+  void send_to_group(transport::LinkId id, const TxFrame& frame);
   void send(Link& link, const TxFrame& frame);
   void send_run(Link& link, const TxFrame& frame);
   void tell_user();
@@ -95,12 +106,13 @@ class Node final : public EventSink {
   std::array<std::array<Link*, kNodesMax>, transport::kLinkCount> links_{};
   std::array<std::array<transport::Peer, kNodesMax>, transport::kLinkCount> peers_;
   std::array<Gid, kNodesMax> addresses_;
+  Gid group_ = group_address();
 
   std::vector<transport::QpBlock*> blocks_;
   std::deque<transport::QpBlock> block_memory_;
   std::vector<transport::Timer*> deadline_memory_, early_deadline_memory_;
   std::vector<transport::StashEntry> stash_entries_;
-  std::vector<transport::StashSlot> stash_slots_;
+  std::unique_ptr<transport::StashSlot[]> stash_slots_;  // written before they are read
   std::vector<memory::MemoryRegion> regions_;
   std::unique_ptr<transport::TxBurst> burst_;
   std::uint32_t next_qpn_;

@@ -21,6 +21,8 @@ struct PacketInfo {
   std::uint32_t payload_bytes = 0;  // of a run, which lies behind kMaxHeaderBytes
   std::uint32_t packet_count = 1;
   bool is_run = false;
+  bool has_addresses = false;  // of a datagram: its receiver learns them, also over memory
+  bool is_to_group = false;
   std::uint32_t users = 0;
   Link* via = nullptr;
 };

@@ -35,6 +35,9 @@ QueuePair::QueuePair(Node& node, const QueuePairOptions& options, CompletionQueu
       replay_(kReplayMax) {
   QpInit init;
   init.number = node.allocate_qpn();
+  init.service = options.service;
+  init.datagram_bytes = options.path_mtu;
+  init.xrcd = options.xrcd;
   init.pd = {1};
   init.send_cq = &send_cq;
   init.receive_cq = &receive_cq;
@@ -63,32 +66,54 @@ void QueuePair::modify(Instant now, const QpAttributes& attributes, std::uint32_
   node_.request_turn(now);
 }
 
-void QueuePair::connect(Instant now, unsigned node, Qpn destination, Psn receive_psn,
-                        Psn send_psn) {
+void QueuePair::to_init(Instant now, QpAttributes& a) {
   using namespace qp_attribute;
-  destination_ = node;
-  QpAttributes a;
   a.state = QpState::kInit;
   a.access = options_.access;
-  modify(now, a, kState | kPKeyIndex | kPort | kAccessFlags);
+  a.qkey = options_.qkey;
+  const std::uint32_t right = options_.service == Service::kUd ? kQKey : kAccessFlags;
+  modify(now, a, kState | kPKeyIndex | kPort | right);
+}
+
+void QueuePair::to_rtr(Instant now, QpAttributes& a) {
+  using namespace qp_attribute;
   a.state = QpState::kRtr;
-  a.path = node_.path_to(node);
+  if (options_.service == Service::kUd) return modify(now, a, kState);
+  a.path = node_.path_to(destination_);
   a.link = options_.link;
   a.path_mtu = options_.path_mtu;
-  a.destination_qpn = destination;
-  a.receive_psn = receive_psn;
   a.max_dest_read_atomic = options_.max_dest_read_atomic;
   a.min_rnr_timer = options_.min_rnr_timer;
+  const bool responds = options_.service == Service::kRc || options_.service == Service::kXrcTarget;
   modify(now, a,
-         kState | kAddressVector | kPathMtu | kDestinationQpn | kReceivePsn | kMaxDestReadAtomic |
-             kMinRnrTimer);
+         kState | kAddressVector | kPathMtu | kDestinationQpn | kReceivePsn |
+             (responds ? kMaxDestReadAtomic | kMinRnrTimer : 0U));
+}
+
+void QueuePair::to_rts(Instant now, QpAttributes& a) {
+  using namespace qp_attribute;
   a.state = QpState::kRts;
   a.timeout = options_.timeout;
   a.retry_count = options_.retry_count;
   a.rnr_retry = options_.rnr_retry;
-  a.send_psn = send_psn;
   a.max_read_atomic = options_.max_read_atomic;
-  modify(now, a, kState | kTimeout | kRetryCount | kRnrRetry | kSendPsn | kMaxReadAtomic);
+  const bool requests =
+      options_.service == Service::kRc || options_.service == Service::kXrcInitiator;
+  modify(now, a,
+         kState | kSendPsn | (is_reliable(options_.service) ? kTimeout : 0U) |
+             (requests ? kRetryCount | kRnrRetry | kMaxReadAtomic : 0U));
+}
+
+void QueuePair::connect(Instant now, unsigned node, Qpn destination, Psn receive_psn,
+                        Psn send_psn) {
+  destination_ = node;
+  QpAttributes a;
+  a.destination_qpn = destination;
+  a.receive_psn = receive_psn;
+  a.send_psn = send_psn;
+  to_init(now, a);
+  to_rtr(now, a);
+  to_rts(now, a);
 }
 
 void QueuePair::to_state(Instant now, QpState state) {
@@ -101,7 +126,8 @@ void QueuePair::purge_completions() {
   std::atomic<std::uint32_t>* const shared =
       qp_.srq == nullptr ? nullptr : &qp_.srq->queue.released();
   qp_.send_cq->purge(qp_.number, shared);
-  qp_.receive_cq->purge(qp_.number, shared);
+  // A target of XRC has one only while it serves a receive queue.
+  if (qp_.receive_cq != nullptr) qp_.receive_cq->purge(qp_.number, shared);
 }
 
 SendWqe& QueuePair::next_send(const SendRequest& request) {
@@ -117,6 +143,12 @@ SendWqe& QueuePair::next_send(const SendRequest& request) {
   wqe.compare_add = request.compare_add;
   wqe.swap = request.swap;
   wqe.flags = request.flags;
+  if (request.operation == SendOperation::kBindWindow) wqe.set_window_part(request.part);
+  if (request.target) {
+    wqe.set_target(*request.target);
+    ++request.target->path->users;
+  }
+  if (request.srq) wqe.set_srq(*request.srq);
   return wqe;
 }
 

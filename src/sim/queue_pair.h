@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -12,6 +13,7 @@
 namespace uroce::sim {
 
 struct QueuePairOptions {
+  transport::Service service = transport::Service::kRc;
   transport::LinkId link = transport::kUplink;
   std::uint16_t path_mtu = 1024;
   std::uint32_t capacity = 64;
@@ -26,6 +28,8 @@ struct QueuePairOptions {
   memory::Access access = memory::Access::kRemoteWrite | memory::Access::kRemoteRead |
                           memory::Access::kRemoteAtomic | memory::Access::kLocalWrite;
   bool signal_all = false;
+  QKey qkey{};    // of UD
+  XrcdId xrcd{};  // of an XRC target
 };
 
 // What ibv_post_send takes, but for the SGEs or the inline data.
@@ -33,10 +37,13 @@ struct SendRequest {
   transport::SendOperation operation = transport::SendOperation::kSend;
   std::uint64_t wr_id = 0;
   std::uint64_t remote_address = 0;
-  RKey rkey;
+  RKey rkey{};
   std::uint32_t immediate = 0;
   std::uint64_t compare_add = 0, swap = 0;
   std::uint8_t flags = 0;
+  transport::WindowPart part = {};  // of a binding
+  std::optional<transport::DatagramTarget> target = {};
+  std::optional<Qpn> srq = {};  // of XRC
 };
 
 class QueuePair {
@@ -54,7 +61,9 @@ class QueuePair {
   [[nodiscard]] Qpn number() const { return qp_.number; }
   [[nodiscard]] transport::QpState state() const { return qp_.state.load(); }
 
-  // From RESET to RTS.
+  [[nodiscard]] bool is_drained() const { return node_.hca().is_drained(qp_); }
+
+  // From RESET to RTS; where and what for depend on the service.
   void connect(Instant now, unsigned node, Qpn destination, Psn receive_psn, Psn send_psn);
   void to_state(Instant now, transport::QpState state);
   // Completions that nobody polled are gone, as they are after a change to RESET.
@@ -68,6 +77,9 @@ class QueuePair {
 
  private:
   void modify(Instant now, const transport::QpAttributes& attributes, std::uint32_t mask);
+  void to_init(Instant now, transport::QpAttributes& a);
+  void to_rtr(Instant now, transport::QpAttributes& a);
+  void to_rts(Instant now, transport::QpAttributes& a);
   transport::SendWqe& next_send(const SendRequest& request);
 
   Node& node_;

@@ -13,6 +13,9 @@ unsigned printed(WcStatus status) { return static_cast<unsigned>(status); }
 
 // What is wrong with the message ends the receive request that it took in this way.
 bool fails(const Request& message, WcStatus status) {
+  if (message.has_invalidate() && message.poison == Poison::kRemoteKey) {
+    return status == WcStatus::kRemoteInvalidRequest;
+  }
   if (message.poison == Poison::kTooLong) return status == WcStatus::kLocalLengthError;
   const bool is_out_of_reach =
       message.poison == Poison::kRemoteKey || message.poison == Poison::kRemoteBounds;
@@ -98,6 +101,12 @@ void ReceivePool::check_message(const Cqe& entry, const Request& message, Slot& 
   const WcOpcode opcode =
       message.is_send() ? WcOpcode::kReceive : WcOpcode::kReceiveRdmaWithImmediate;
   const bool has_immediate = (entry.flags & wc_flag::kWithImmediate) != 0;
+  const bool has_invalidate = (entry.flags & wc_flag::kWithInvalidate) != 0;
+  if (has_invalidate != message.has_invalidate() ||
+      (has_invalidate && entry.immediate != message.immediate)) {
+    oracle_.violated("receive of %#llx: invalidates %#x",
+                     static_cast<unsigned long long>(message.wr_id), entry.immediate);
+  }
   if (entry.opcode != opcode || entry.byte_count != message.length ||
       has_immediate != message.has_immediate() ||
       (has_immediate && entry.immediate != message.immediate)) {

@@ -21,9 +21,6 @@ struct Pieces {
   void add(Range r) { ranges[count++] = r; }
 };
 
-// SENDs, WRITEs, READs and the two atomics: the first of SendOperation.
-inline constexpr std::size_t kOperationCount = 7;
-
 // What is wrong with a request, on purpose.
 enum class Poison : std::uint8_t {
   kNone,
@@ -32,8 +29,10 @@ enum class Poison : std::uint8_t {
   kLocalKey,      // no such L_Key
   kTooLong,       // longer than what the peer receives into
   kUnaligned,     // an atomic between two words
+  kWindow,        // a window bound to no region
+  kWindowKey,     // a local invalidate of no window
+  kForeignQueue,  // of XRC: a receive queue of another domain
 };
-inline constexpr std::uint32_t kPoisonCount = 6;
 
 struct Request {
   transport::SendOperation operation = transport::SendOperation::kSend;
@@ -50,11 +49,19 @@ struct Request {
 
   [[nodiscard]] bool is_send() const {
     return operation == transport::SendOperation::kSend ||
-           operation == transport::SendOperation::kSendWithImmediate;
+           operation == transport::SendOperation::kSendWithImmediate || has_invalidate();
   }
   [[nodiscard]] bool is_write() const {
     return operation == transport::SendOperation::kWrite ||
-           operation == transport::SendOperation::kWriteWithImmediate;
+           operation == transport::SendOperation::kWriteWithImmediate ||
+           operation == transport::SendOperation::kAtomicWrite;
+  }
+  // Answered by data.
+  [[nodiscard]] bool fetches() const {
+    return operation == transport::SendOperation::kRead || is_atomic(operation);
+  }
+  [[nodiscard]] bool has_invalidate() const {
+    return operation == transport::SendOperation::kSendWithInvalidate;
   }
   [[nodiscard]] bool has_immediate() const {
     return operation == transport::SendOperation::kSendWithImmediate ||
@@ -81,8 +88,13 @@ constexpr transport::WcStatus status_of(Poison poison) {
       return transport::WcStatus::kRemoteAccessError;
     case Poison::kLocalKey:
       return transport::WcStatus::kLocalProtectionError;
+    case Poison::kWindow:
+      return transport::WcStatus::kWindowBindError;
+    case Poison::kWindowKey:
+      return transport::WcStatus::kLocalQpOperationError;
     case Poison::kTooLong:
     case Poison::kUnaligned:
+    case Poison::kForeignQueue:
       return transport::WcStatus::kRemoteInvalidRequest;
   }
   return transport::WcStatus::kSuccess;

@@ -75,15 +75,18 @@ void RequestMaker::draw_answer(Request& request) {
 // Small numbers, so that a comparison hits now and then.
 void RequestMaker::draw_words(Request& request) {
   request.length = 8;
-  request.remote_offset = EndLayout::kEdgeBytes + 8 * prng_.below(EndLayout::kWords);
+  // The first word is never just overwritten: what is wrong with it has to show.
+  const std::uint32_t first = request.operation == SendOperation::kAtomicWrite ? 1 : 0;
+  request.remote_offset = EndLayout::kEdgeBytes + 8 * prng_.between(first, EndLayout::kWords - 1);
   request.compare_add = prng_.below(3);
   request.swap = prng_.below(3);
 }
 
 Poison RequestMaker::draw_poison(const Request& request) {
-  if (is_atomic(request.operation)) {
+  if (is_word(request.operation)) {
     return prng_.chance(kMillion / 2) ? Poison::kRemoteKey : Poison::kUnaligned;
   }
+  if (request.has_invalidate() && prng_.chance(kMillion / 2)) return Poison::kRemoteKey;
   if (request.is_send()) {
     return request.length == 0 || prng_.chance(kMillion / 2) ? Poison::kTooLong : Poison::kLocalKey;
   }
@@ -102,6 +105,31 @@ void RequestMaker::poison(Request& request, Poison poison) {
   }
 }
 
+// Nothing of it leaves the end.
+void RequestMaker::draw_local(Request& request, bool may_be_wrong) {
+  if (!may_be_wrong || !prng_.chance(scenario_.poison)) return;
+  request.poison =
+      request.operation == SendOperation::kBindWindow ? Poison::kWindow : Poison::kWindowKey;
+}
+
+void RequestMaker::draw_remote(Request& request, std::uint16_t path_mtu) {
+  if (is_word(request.operation)) return draw_words(request);
+  request.length = draw_length(path_mtu);
+  const std::uint32_t first = EndLayout::kEdgeBytes + EndLayout::kWords * 8;
+  const std::uint32_t end = layout_.open_target().offset + layout_.open_target().bytes;
+  request.remote_offset = prng_.between(first, end - request.length);
+}
+
+void RequestMaker::draw_data(Request& request) {
+  if (request.fetches()) {
+    draw_answer(request);
+  } else {
+    draw_source(request);
+  }
+  is_inline_ = request.length <= 64 && request.poison != Poison::kLocalKey && !request.fetches() &&
+               prng_.chance(scenario_.use_inline);
+}
+
 Request RequestMaker::make(std::uint16_t path_mtu, bool must_signal, bool signal_all,
                            bool may_be_wrong) {
   Request request;
@@ -114,31 +142,43 @@ Request RequestMaker::make(std::uint16_t path_mtu, bool must_signal, bool signal
       must_signal || since_signal_ * 2 >= scenario_.capacity || prng_.chance(scenario_.signal);
   request.is_signaled = signals || signal_all;
   if (signals) since_signal_ = 0;
-  if (is_atomic(request.operation)) {
-    draw_words(request);
-  } else {
-    request.length = draw_length(path_mtu);
-    const std::uint32_t first = EndLayout::kEdgeBytes + EndLayout::kWords * 8;
-    const std::uint32_t end = layout_.open_target().offset + layout_.open_target().bytes;
-    request.remote_offset = prng_.between(first, end - request.length);
-  }
-  if (may_be_wrong && prng_.chance(scenario_.poison)) poison(request, draw_poison(request));
-  if (is_read_or_atomic(request.operation)) {
-    draw_answer(request);
-  } else {
-    draw_source(request);
-  }
-  is_inline_ = request.length <= 64 && request.poison != Poison::kLocalKey &&
-               !is_read_or_atomic(request.operation) && prng_.chance(scenario_.use_inline);
   ++made_;
+  if (is_local(request.operation)) {
+    draw_local(request, may_be_wrong);
+    return request;
+  }
+  draw_remote(request, path_mtu);
+  if (request.has_invalidate()) request.immediate = free_window(peer_id_).value;
+  if (may_be_wrong && prng_.chance(scenario_.poison)) poison(request, draw_poison(request));
+  draw_data(request);
   return request;
 }
 
-void RequestMaker::post(QueuePair& qp, const Request& request, const Arena& peer_target) {
-  const std::uint32_t key = request.poison == Poison::kRemoteKey ? kNoSuchKey : peer_target.key();
+// Each binding is another variant, and every fourth binds to nothing.
+void RequestMaker::post_local(QueuePair& qp, const Request& request, std::uint8_t flags) {
+  SendRequest posted{.operation = request.operation, .wr_id = request.wr_id, .flags = flags};
+  if (request.operation == SendOperation::kLocalInvalidate) {
+    const bool is_wrong = request.poison == Poison::kWindowKey;
+    posted.rkey = is_wrong ? RKey{kNoSuchKey} : free_window(end_id_);
+    return qp.post_send(posted, {});
+  }
+  const bool is_wrong = request.poison == Poison::kWindow;
+  posted.rkey = {bound_window(end_id_).value | (made_ & 0xff)};
+  posted.part = {.region = {is_wrong ? kNoSuchKey : local_.key()},
+                 .address = local_.address(0),
+                 .length = made_ % 4 == 0 && !is_wrong ? 0 : local_.bytes(),
+                 .access = memory::Access::kRemoteWrite};
+  qp.post_send(posted, {});
+}
+
+void RequestMaker::post(QueuePair& qp, const Request& request, const Arena& peer_target,
+                        std::optional<Qpn> srq) {
+  std::uint32_t key = request.has_invalidate() ? request.immediate : peer_target.key();
+  if (request.poison == Poison::kRemoteKey) key = kNoSuchKey;
   std::uint8_t flags = 0;
   if (request.is_signaled && !qp.options().signal_all) flags |= send_flag::kSignaled;
   if (request.is_fenced) flags |= send_flag::kFence;
+  if (is_local(request.operation)) return post_local(qp, request, flags);
   const SendRequest posted{.operation = request.operation,
                            .wr_id = request.wr_id,
                            .remote_address = peer_target.address(request.remote_offset),
@@ -146,9 +186,10 @@ void RequestMaker::post(QueuePair& qp, const Request& request, const Arena& peer
                            .immediate = request.immediate,
                            .compare_add = request.compare_add,
                            .swap = request.swap,
-                           .flags = flags};
+                           .flags = flags,
+                           .srq = srq};
   if (is_inline_) return qp.post_inline(posted, request.data);
-  const bool is_answered = is_read_or_atomic(request.operation);
+  const bool is_answered = request.fetches();
   const Pieces& pieces = is_answered ? request.local : sent_from_;
   std::array<memory::Sge, kSgesMax> sges;
   for (std::uint32_t i = 0; i < pieces.count; ++i) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "base/prng.h"
 #include "sim/arena.h"
@@ -51,13 +52,24 @@ class RequestMaker {
   [[nodiscard]] Request make(std::uint16_t path_mtu, bool must_signal, bool signal_all,
                              bool may_be_wrong);
   // Posts it.
-  void post(QueuePair& qp, const Request& request, const Arena& peer_target);
+  void post(QueuePair& qp, const Request& request, const Arena& peer_target,
+            std::optional<Qpn> srq = {});
+  void set_peer(std::uint32_t end_id) { peer_id_ = end_id; }
+
+  // The windows of an end. The first is bound to parts of local memory, over and over; the second
+  // is never bound, and so may be invalidated by anybody of the domain at any time.
+  static constexpr RKey bound_window(std::uint32_t end_id) { return {0x5700'0000 | end_id << 8}; }
+  static constexpr RKey free_window(std::uint32_t end_id) { return {0x5800'0000 | end_id << 8}; }
 
  private:
   [[nodiscard]] transport::SendOperation draw_operation();
   [[nodiscard]] std::uint32_t draw_length(std::uint16_t path_mtu);
   [[nodiscard]] Poison draw_poison(const Request& request);
   void draw_source(Request& request);
+  void draw_local(Request& request, bool may_be_wrong);
+  void draw_remote(Request& request, std::uint16_t path_mtu);
+  void draw_data(Request& request);
+  void post_local(QueuePair& qp, const Request& request, std::uint8_t flags);
   void draw_answer(Request& request);
   void draw_words(Request& request);
   void poison(Request& request, Poison poison);
@@ -65,6 +77,7 @@ class RequestMaker {
   const Scenario& scenario_;
   EndLayout layout_;
   std::uint32_t end_id_;
+  std::uint32_t peer_id_ = 0;
   Arena& source_;
   Arena& local_;
   Prng prng_;

@@ -99,7 +99,7 @@ void draw_application(Scenario& s, Prng prng) {
   s.message_bytes = std::min(log_between(prng, 6, 15), (256U << 10) / s.capacity);
   s.requests = log_between(prng, 3, 7);
   for (std::uint32_t& weight : s.weights) weight = prng.chance(30 * kPercent) ? 0 : prng.below(100);
-  s.weights[prng.below(kOperationCount)] += 20;
+  s.weights[prng.below(kSendOperationCount)] += 20;
   s.think = nanoseconds(log_between(prng, 12, 19));
   if (is_on()) s.late_poll = prng.below(90 * kPercent);
   if (is_on()) s.late_receive = prng.below(90 * kPercent);
@@ -147,6 +147,12 @@ void draw_retries(Scenario& s, bool may_lose, Prng prng) {
                                                                            : prng.between(1, 32));
 }
 
+void draw_other_services(Scenario& s, Prng prng) {
+  if (prng.chance(30 * kPercent)) s.unreliable_connections = prng.between(1, 3);
+  if (prng.chance(30 * kPercent)) s.xrc_connections = prng.between(1, 3);
+  if (prng.chance(30 * kPercent)) s.datagram_ends = prng.between(1, 4);
+}
+
 }  // namespace
 
 Scenario draw_scenario(std::uint64_t seed) {
@@ -162,6 +168,7 @@ Scenario draw_scenario(std::uint64_t seed) {
   draw_facts(s, prng.split(5));
   draw_application(s, prng.split(6));
   draw_retries(s, may_lose, prng.split(7));
+  draw_other_services(s, prng.split(8));
   return s;
 }
 

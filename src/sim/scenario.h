@@ -29,6 +29,9 @@ struct Scenario {
   std::uint64_t seed = 0;
   unsigned nodes = 2;
   unsigned connections = 1;
+  unsigned unreliable_connections = 0;
+  unsigned xrc_connections = 0;
+  unsigned datagram_ends = 0;  // each sends to all of them
 
   // The network. Memory joins the same nodes; a connection uses one of the two.
   LinkOptions uplink, memory;
@@ -40,7 +43,7 @@ struct Scenario {
   std::uint32_t message_bytes = 4096;  // at most
   std::uint32_t capacity = 16;         // of each queue
   std::uint32_t requests = 40;         // that each end posts in all
-  std::array<std::uint32_t, kOperationCount> weights{};
+  std::array<std::uint32_t, transport::kSendOperationCount> weights{};
   Duration think = microseconds(20);  // between two looks at the queues, on average half as much
   std::uint32_t late_poll = 0, late_receive = 0;  // so many looks of a million leave it out
   std::uint32_t disturb = 0;                      // ... and so many change or destroy the QP

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <deque>
 #include <memory>
+#include <optional>
 
 #include "sim/connection.h"
 #include "sim/invariants.h"
@@ -11,7 +12,9 @@
 #include "sim/node.h"
 #include "sim/oracle.h"
 #include "sim/site.h"
+#include "sim/unreliable_traffic.h"
 #include "sim/world.h"
+#include "sim/xrc_connection.h"
 
 namespace uroce::sim {
 namespace {
@@ -25,7 +28,7 @@ inline constexpr Duration kTimeToRest = milliseconds(10'000);
 
 class Simulation final : private EventSink {
  public:
-  Simulation(const Scenario& scenario, std::FILE* trace);
+  Simulation(const Scenario& scenario, const Spectators& spectators);
   Outcome run();
 
  private:
@@ -50,13 +53,17 @@ class Simulation final : private EventSink {
   std::deque<Link> links_;
   std::deque<Site> sites_;
   std::deque<Connection> connections_;
+  std::deque<XrcConnection> xrc_connections_;
+  std::optional<UnreliableTraffic> unreliable_;
   Instant start_;
   bool is_wrong_done_ = false;
 };
 
-Simulation::Simulation(const Scenario& scenario, std::FILE* trace)
+Simulation::Simulation(const Scenario& scenario, const Spectators& spectators)
     : scenario_(scenario), prng_(scenario.seed), world_(kPacketBytesMax), oracle_(world_) {
-  world_.trace.print_to(trace);
+  world_.trace.print_to(spectators.trace);
+  world_.trace.capture_to(spectators.capture);
+  if (spectators.capture != nullptr) spectators.capture->begin(scenario.seed, scenario.nodes);
   start_ = world_.now();
   for (unsigned i = 0; i < scenario.nodes; ++i) {
     Node& node = nodes_.emplace_back(world_, i, scenario.node[i], prng_.split(100 + i));
@@ -66,6 +73,7 @@ Simulation::Simulation(const Scenario& scenario, std::FILE* trace)
   }
   build_links();
   build_connections();
+  unreliable_.emplace(world_, oracle_, scenario_, sites_, prng_.split(600));
   world_.at(start_ + scenario.faulty_for, *this, kHeal);
   if (scenario.sabotage != Sabotage::kNone) {
     world_.at(start_ + nanoseconds(scenario.faulty_for.ns / 4), *this, kWrong);
@@ -93,6 +101,12 @@ void Simulation::build_connections() {
     Site& b = sites_[prng.below(scenario_.nodes)];
     connections_.emplace_back(world_, oracle_, scenario_, a, b, i, prng_.split(500 + i));
   }
+  prng = prng_.split(700);
+  for (unsigned i = 0; i < scenario_.xrc_connections; ++i) {
+    Site& a = sites_[prng.below(scenario_.nodes)];
+    Site& b = sites_[prng.below(scenario_.nodes)];
+    xrc_connections_.emplace_back(world_, oracle_, scenario_, a, b, i, prng_.split(800 + i));
+  }
 }
 
 void Simulation::on_event(std::uint32_t what) {
@@ -108,6 +122,8 @@ void Simulation::heal() {
   for (Link& link : links_) link.heal();
   for (Node& node : nodes_) node.heal();
   for (Connection& connection : connections_) connection.heal();
+  for (XrcConnection& connection : xrc_connections_) connection.heal();
+  unreliable_->heal();
 }
 
 void Simulation::commit_wrong() {
@@ -136,7 +152,10 @@ void Simulation::commit_wrong() {
 
 bool Simulation::is_done() const {
   return std::all_of(connections_.begin(), connections_.end(),
-                     [](const Connection& connection) { return connection.is_done(); });
+                     [](const Connection& connection) { return connection.is_done(); }) &&
+         std::all_of(xrc_connections_.begin(), xrc_connections_.end(),
+                     [](const XrcConnection& connection) { return connection.is_done(); }) &&
+         unreliable_->is_done();
 }
 
 void Simulation::run_until_done() {
@@ -147,11 +166,15 @@ void Simulation::run_until_done() {
     if (step % kStepsBetweenLooks == 0 && is_done()) return;
   }
   for (Connection& connection : connections_) connection.describe_unfinished();
+  for (XrcConnection& connection : xrc_connections_) connection.describe_unfinished();
+  unreliable_->describe_unfinished();
 }
 
 // Applications are over; what is on its way arrives, and no timer goes on for ever.
 void Simulation::run_until_rest() {
   for (Connection& connection : connections_) connection.stop();
+  for (XrcConnection& connection : xrc_connections_) connection.stop();
+  unreliable_->stop();
   const Instant limit = std::max(world_.now(), start_ + scenario_.faulty_for) + kTimeToRest;
   while (!oracle_.is_violated() && world_.step(limit)) {
   }
@@ -161,7 +184,11 @@ void Simulation::run_until_rest() {
 void Simulation::check_at_end() {
   for (Site& site : sites_) site.poll();
   for (Connection& connection : connections_) connection.check_at_end();
+  for (XrcConnection& connection : xrc_connections_) connection.check_at_end();
+  unreliable_->check_at_end();
   for (Connection& connection : connections_) connection.destroy();
+  for (XrcConnection& connection : xrc_connections_) connection.destroy();
+  unreliable_->destroy();
   for (Site& site : sites_) site.check_at_end();
   for (Node& node : nodes_) check_nothing_left(oracle_, node);
   if (!world_.packets.is_unused()) oracle_.violated("packets are lost in the simulator");
@@ -175,8 +202,13 @@ Outcome Simulation::outcome() {
   outcome.packets = world_.packets_sent;
   outcome.elapsed = world_.now() - start_;
   outcome.was_sabotaged = is_wrong_done_;
+  outcome.requests += unreliable_->succeeded();
+  outcome.arrivals = unreliable_->arrivals();
   for (const Link& link : links_) outcome.lost += link.counters().lost;
   for (const Connection& connection : connections_) outcome.requests += connection.succeeded();
+  for (const XrcConnection& connection : xrc_connections_) {
+    outcome.requests += connection.succeeded();
+  }
   for (Node& node : nodes_) {
     outcome.retransmitted += node.hca().counters().retransmitted_packets;
     outcome.was_sabotaged |= node.has_damaged();
@@ -187,6 +219,8 @@ Outcome Simulation::outcome() {
 
 Outcome Simulation::run() {
   for (Connection& connection : connections_) connection.open();
+  for (XrcConnection& connection : xrc_connections_) connection.open();
+  unreliable_->open();
   run_until_done();
   if (!oracle_.is_violated()) run_until_rest();
   if (!oracle_.is_violated()) check_at_end();
@@ -195,8 +229,13 @@ Outcome Simulation::run() {
 
 }  // namespace
 
-Outcome simulate(const Scenario& scenario, std::FILE* trace) {
-  const auto simulation = std::make_unique<Simulation>(scenario, trace);
+std::string replay_command(std::uint64_t seed) {
+  const std::string number = std::to_string(seed);
+  return "uroce-sim --seed " + number + " --trace --pcap seed-" + number + ".pcapng";
+}
+
+Outcome simulate(const Scenario& scenario, const Spectators& spectators) {
+  const auto simulation = std::make_unique<Simulation>(scenario, spectators);
   return simulation->run();
 }
 

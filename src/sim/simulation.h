@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <string>
 
+#include "sim/capture.h"
+#include "sim/ledger.h"
 #include "sim/scenario.h"
 
 namespace uroce::sim {
@@ -18,11 +20,20 @@ struct Outcome {
   std::uint64_t lost = 0;
   std::uint64_t requests = 0;  // that succeeded
   std::uint64_t retransmitted = 0;
+  Arrivals arrivals = {};
   Duration elapsed{};
   bool was_sabotaged = false;  // the wrong that was asked for has happened
 };
 
-// `trace`: where each packet and each thing that applications do is printed; or null.
-[[nodiscard]] Outcome simulate(const Scenario& scenario, std::FILE* trace = nullptr);
+// For who wants to look on; either may be null.
+struct Spectators {
+  std::FILE* trace = nullptr;  // each packet, and each thing that applications do
+  Capture* capture = nullptr;
+};
+
+// What somebody types who wants to see that seed again.
+[[nodiscard]] std::string replay_command(std::uint64_t seed);
+
+[[nodiscard]] Outcome simulate(const Scenario& scenario, const Spectators& spectators = {});
 
 }  // namespace uroce::sim

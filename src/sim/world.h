@@ -41,12 +41,22 @@ class World {
   Instant now_{1'000'000};
 };
 
+// Of all packets; what they are sealed and captured with.
+inline constexpr std::uint16_t kUdpSourcePort = 0xc000;
+
 // Node `index` has the address 10.0.0.(index + 1).
 constexpr Gid address_of(unsigned index) {
   Gid gid;
   gid.bytes[10] = gid.bytes[11] = 0xff;
   gid.bytes[12] = 10;
   gid.bytes[15] = static_cast<std::uint8_t>(index + 1);
+  return gid;
+}
+
+// 239.0.0.1: of all datagrams that are for more than one.
+constexpr Gid group_address() {
+  Gid gid = address_of(0);
+  gid.bytes[12] = 239;
   return gid;
 }
 

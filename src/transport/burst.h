@@ -34,6 +34,8 @@ class TxBurst {
     frame.payload_bytes = 0;
     return frame;
   }
+  // The same again, as it was filled so far.
+  [[nodiscard]] TxFrame& filled() { return frames_[frame_count_]; }
   [[nodiscard]] std::span<ConstBytes> free_pieces() {
     return {pieces_.data() + piece_count_, kPieces - piece_count_};
   }

@@ -6,7 +6,7 @@
 namespace uroce::transport {
 namespace {
 
-WcOpcode opcode_of(SendOperation operation) {
+constexpr WcOpcode opcode_of(SendOperation operation) {
   switch (operation) {
     case SendOperation::kSend:
     case SendOperation::kSendWithImmediate:
@@ -25,6 +25,8 @@ WcOpcode opcode_of(SendOperation operation) {
       return WcOpcode::kBindWindow;
     case SendOperation::kLocalInvalidate:
       return WcOpcode::kLocalInvalidate;
+    case SendOperation::kAtomicWrite:
+      return WcOpcode::kAtomicWrite;
   }
   return WcOpcode::kSend;
 }
@@ -37,18 +39,27 @@ void release_target(const Qp& qp, const SendWqe& wqe) {
   }
 }
 
-// Where to write a completion of `qp`; null: its CQ has no room for it.
-Cqe* stage(HcaState& hca, CompletionQueue& cq, Qp& qp, WcStatus status, bool solicited) {
-  const bool was_in_error = cq.has_overrun();
-  hca.dirty.push_back(cq);
-  Cqe* const entry = cq.stage(solicited || status != WcStatus::kSuccess);
-  if (entry != nullptr || was_in_error || !cq.has_overrun()) return entry;
-  // IBTA 10.6.3.1, C10-88: a CQ that overran is in error, and a QP that lost a completion with it.
-  cq.pending_events |= 1U << static_cast<unsigned>(EventType::kCqError);
-  hca.cq_events.push_back(cq);
+// IBTA 10.6.3.1, C10-88: a CQ that overran is in error, and a QP that lost a completion with it.
+[[gnu::cold]] void on_lost_completion(HcaState& hca, CompletionQueue& cq, Qp& qp) {
+  if (!cq.has_overrun()) return;
+  if (!cq.overrun_reported) {
+    cq.overrun_reported = true;
+    cq.pending_events |= 1U << static_cast<unsigned>(EventType::kCqError);
+    hca.cq_events.push_back(cq);
+  }
+  if (qp.loss_reported) return;
+  qp.loss_reported = true;
   raise_event(hca, qp, EventType::kQpFatal);
   enter_error(hca, qp);
-  return nullptr;
+}
+
+// Where to write a completion of `qp`; null: its CQ has no room for it.
+inline Cqe* stage(HcaState& hca, CompletionQueue& cq, Qp& qp, WcStatus status, bool solicited) {
+  hca.dirty.push_back(cq);
+  Cqe* const entry = cq.stage(solicited || status != WcStatus::kSuccess);
+  if (entry == nullptr) [[unlikely]]
+    on_lost_completion(hca, cq, qp);
+  return entry;
 }
 
 }  // namespace
@@ -79,6 +90,7 @@ void complete_send(HcaState& hca, Qp& qp, WcStatus status, std::uint32_t byte_co
   entry->status = status;
   entry->opcode = opcode_of(wqe.operation);
   entry->flags = 0;
+  entry->service_level = 0;
 }
 
 void complete_receive(HcaState& hca, Qp& qp, const Received& received) {
@@ -102,6 +114,7 @@ void complete_receive(HcaState& hca, Qp& qp, const Received& received) {
   entry->status = received.status;
   entry->opcode = received.opcode;
   entry->flags = received.flags;
+  entry->service_level = received.service_level;
 }
 
 void report_drained(HcaState& hca, Qp& qp) {
@@ -159,6 +172,7 @@ void flush(HcaState& hca, Qp& qp) {
   flush_send_queue(hca, qp);
   const Received flushed{.status = WcStatus::kFlushed};
   if (qp.responder.receive != nullptr) complete_receive(hca, qp, flushed);
+  if (qp.service == Service::kXrcTarget) return;  // its queues are not its own
   if (qp.srq != nullptr) {
     // o11-5.2.5: this QP takes no more from its SRQ.
     if (!qp.last_wqe_reported) raise_event(hca, qp, EventType::kQpLastWqeReached);
@@ -173,7 +187,7 @@ void flush(HcaState& hca, Qp& qp) {
 
 void fail_oldest(HcaState& hca, Qp& qp, WcStatus status) {
   complete_send(hca, qp, status, 0);
-  if (qp.service == Service::kRc) {
+  if (is_reliable(qp.service)) {
     enter_error(hca, qp);
   } else {
     enter_send_error(hca, qp);

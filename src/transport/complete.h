@@ -19,7 +19,8 @@ struct Received {
   std::uint32_t byte_count = 0;
   std::uint32_t immediate = 0;
   bool solicited = false;
-  Qpn source{};  // of a datagram
+  Qpn source{};                    // of a datagram
+  std::uint8_t service_level = 0;  // of a datagram: its packet_kind
 };
 // The receive WQE in hand ends.
 void complete_receive(HcaState& hca, Qp& qp, const Received& received);

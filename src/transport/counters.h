@@ -24,6 +24,9 @@ struct Counters {
   std::uint64_t unreliable_dropped = 0;   // UC messages and datagrams that could not be taken
   std::uint64_t datagrams_to_nobody = 0;  // sent where no path leads
 
+  // Ethernet frames of raw packet QPs: copies received, and those for which no receive waited.
+  std::uint64_t raw_received = 0, raw_dropped = 0;
+
   std::uint64_t rx_requests = 0, rx_responses = 0;
   std::uint64_t duplicate_requests = 0;
   std::uint64_t out_of_sequence = 0;  // arrived ahead of the expected PSN

@@ -22,19 +22,33 @@ struct Gathered {
   bool is_fault = false;
 };
 
-inline Gathered gather(const HcaState& hca, const Qp& qp, const SendWqe& wqe, std::uint64_t offset,
-                       std::uint32_t bytes, TxBurst& burst) {
+// data_frame.cc
+Gathered gather_elements(const HcaState& hca, const Qp& qp, const SendWqe& wqe,
+                         std::uint64_t offset, std::uint32_t bytes, std::span<ConstBytes> out);
+
+// Inlined by force: the compiler weighs up all that the core has, and what is said here is on the
+// way of every packet. `gather_seldom` is the same for whoever is not.
+[[gnu::always_inline]] inline Gathered gather(const HcaState& hca, const Qp& qp, const SendWqe& wqe,
+                                              std::uint64_t offset, std::uint32_t bytes,
+                                              TxBurst& burst) {
   if (bytes == 0) return {};
   const std::span<ConstBytes> out = burst.free_pieces();
   if (wqe.is_inline()) {
     out[0] = {wqe.inline_data() + offset, bytes};
     return {.pieces = 1};
   }
-  memory::SgeCursor cursor({wqe.sges(), wqe.sge_count});
-  cursor.seek(offset);
-  const auto taken = cursor.take(bytes, hca.regions, qp.pd, memory::Access::kNone, out);
-  return {taken.pieces, taken.fault != memory::MemoryFault::kNone || taken.bytes != bytes};
+  if (wqe.sge_count == 1) {  // which has all the message
+    const memory::Sge& sge = *wqe.sges();
+    const auto at =
+        hca.regions.resolve(sge.lkey, sge.address + offset, bytes, memory::Access::kNone, qp.pd);
+    out[0] = {at.base, bytes};
+    return {.pieces = 1, .is_fault = at.fault != memory::MemoryFault::kNone};
+  }
+  return gather_elements(hca, qp, wqe, offset, bytes, out);
 }
+
+Gathered gather_seldom(const HcaState& hca, const Qp& qp, const SendWqe& wqe, std::uint64_t offset,
+                       std::uint32_t bytes, TxBurst& burst);
 
 // Some packets of a SEND or WRITE.
 struct Slice {
@@ -54,54 +68,33 @@ inline Slice make_slice(const Qp& qp, const SendWqe& wqe, Psn psn, std::uint32_t
 }
 
 constexpr wire::Suffix suffix_of(SendOperation operation) {
-  switch (operation) {
-    case SendOperation::kSendWithImmediate:
-    case SendOperation::kWriteWithImmediate:
-      return wire::Suffix::kImmediate;
-    case SendOperation::kSendWithInvalidate:
-      return wire::Suffix::kInvalidate;
-    case SendOperation::kSend:
-    case SendOperation::kWrite:
-    case SendOperation::kRead:
-    case SendOperation::kCompareSwap:
-    case SendOperation::kFetchAdd:
-    case SendOperation::kBindWindow:
-    case SendOperation::kLocalInvalidate:
-      break;
+  using enum SendOperation;
+  if (is_any_of<kSendWithImmediate, kWriteWithImmediate>(operation)) {
+    return wire::Suffix::kImmediate;
   }
-  return wire::Suffix::kNone;
+  return operation == kSendWithInvalidate ? wire::Suffix::kInvalidate : wire::Suffix::kNone;
 }
 
-inline void build_data_headers(TxFrame& frame, const Qp& qp, wire::Service service,
-                               const SendWqe& wqe, const Slice& slice, bool ack_request) {
+[[gnu::always_inline]] inline void build_data_headers(TxFrame& frame, const Qp& qp,
+                                                      wire::Service service, const SendWqe& wqe,
+                                                      const Slice& slice, bool ack_request) {
   const bool begins = slice.offset == 0;
-  const bool is_write =
-      wqe.operation == SendOperation::kWrite || wqe.operation == SendOperation::kWriteWithImmediate;
-  const wire::Suffix suffix = suffix_of(wqe.operation);
-  const bool has_immediate = suffix == wire::Suffix::kImmediate;
-  const wire::Bth bth{
-      .opcode = wire::pick_opcode(service, is_write ? wire::Kind::kWrite : wire::Kind::kSend,
-                                  wire::make_place(begins, slice.ends), suffix),
-      .solicited = slice.ends && (wqe.flags & send_flag::kSolicited) != 0,
-      .pkey = qp.pkey,
-      .destination = qp.attributes.destination_qpn,
-      .ack_request = ack_request,
-      .psn = slice.psn};
-  const wire::Reth reth{wqe.remote_address, wqe.rkey, wqe.length};
-  const wire::Immediate immediate{to_big(wqe.immediate)};
-  if (is_write && begins) {
-    if (slice.ends && has_immediate) {
-      build(frame, bth, reth, immediate);
-    } else {
-      build(frame, bth, reth);
-    }
-  } else if (slice.ends && has_immediate) {
-    build(frame, bth, immediate);
-  } else if (slice.ends && suffix == wire::Suffix::kInvalidate) {
-    build(frame, bth, wire::Ieth{wqe.rkey});
-  } else {
-    build(frame, bth);
+  const auto kind = is_write(wqe.operation) ? wire::Kind::kWrite : wire::Kind::kSend;
+  const auto suffix = slice.ends ? suffix_of(wqe.operation) : wire::Suffix::kNone;
+  wire::HeaderWriter writer(
+      frame,
+      {.opcode = wire::pick_opcode(service, kind, wire::make_place(begins, slice.ends), suffix),
+       .solicited = slice.ends && (wqe.flags & send_flag::kSolicited) != 0,
+       .pkey = qp.pkey,
+       .destination = qp.attributes.destination_qpn,
+       .ack_request = ack_request,
+       .psn = slice.psn});
+  if (begins && kind == wire::Kind::kWrite) {
+    writer.add(wire::Reth{wqe.remote_address, wqe.rkey, wqe.length});
   }
+  if (suffix == wire::Suffix::kImmediate) writer.add(wire::Immediate{to_big(wqe.immediate)});
+  if (suffix == wire::Suffix::kInvalidate) writer.add(wire::Ieth{wqe.rkey});
+  writer.finish();
 }
 
 }  // namespace uroce::transport

@@ -42,11 +42,10 @@ Qp* Deadlines::pop_due(Instant now) {
   return nullptr;
 }
 
-Instant Deadlines::next() const { return count_ == 0 ? Instant::never() : heap_[0]->heap_key; }
-
 void Deadlines::place(std::uint32_t index, Timer& timer) {
   heap_[index - 1] = &timer;
   timer.heap_index = index;
+  if (index == 1) next_ = timer.heap_key;
 }
 
 void Deadlines::sift_up(std::uint32_t index) {
@@ -72,6 +71,7 @@ void Deadlines::sift_down(std::uint32_t index) {
 void Deadlines::take_out(std::uint32_t index) {
   heap_[index - 1]->heap_index = 0;
   Timer& last = *heap_[--count_];
+  if (count_ == 0) next_ = Instant::never();
   if (index > count_) return;
   place(index, last);
   sift_up(index);

@@ -38,7 +38,7 @@ class Deadlines {
   // The QP of a timer whose deadline has come, which is thereby unset; null when there is none.
   [[nodiscard]] Qp* pop_due(Instant now);
   // No deadline is before this.
-  [[nodiscard]] Instant next() const;
+  [[nodiscard]] Instant next() const { return next_; }
 
  private:
   void place(std::uint32_t index, Timer& timer);
@@ -48,6 +48,7 @@ class Deadlines {
 
   std::span<Timer*> heap_;
   std::uint32_t count_ = 0;
+  Instant next_ = Instant::never();  // the key on top: asked for several times a turn
 };
 
 }  // namespace uroce::transport

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "transport/execute.h"
 
+#include <array>
+
 #include "memory/dma.h"
 #include "transport/receive.h"
 #include "transport/remote_invalidate.h"
@@ -12,11 +14,27 @@ namespace {
 using memory::Access;
 using wire::PacketView;
 
-// Where a WRITE goes; a length of 0 may go anywhere.
-Fault resolve_target(const HcaState& hca, const Qp& qp, std::uint64_t length, std::byte*& target) {
+// What a request needs, by its kind; a FLUSH says so itself.
+constexpr std::array<Access, wire::kKindCount> make_needed() {
+  std::array<Access, wire::kKindCount> needed{};
+  const auto needs = [&needed](wire::Kind kind, Access access) {
+    needed[static_cast<std::size_t>(kind)] = access;
+  };
+  needs(wire::Kind::kWrite, Access::kRemoteWrite);
+  needs(wire::Kind::kAtomicWrite, Access::kRemoteWrite);
+  needs(wire::Kind::kReadRequest, Access::kRemoteRead);
+  needs(wire::Kind::kCompareSwap, Access::kRemoteAtomic);
+  needs(wire::Kind::kFetchAdd, Access::kRemoteAtomic);
+  return needed;
+}
+constexpr auto kNeeded = make_needed();
+
+// Where a WRITE goes, of which `used` bytes are in hand; a length of 0 may go anywhere.
+Fault resolve_target(const HcaState& hca, const Qp& qp, std::uint64_t length, std::uint64_t used,
+                     std::byte*& target) {
   const RcResponder& responder = qp.responder;
   const auto found = hca.regions.resolve(responder.write_rkey, responder.write_address, length,
-                                         Access::kRemoteWrite, accessor(qp));
+                                         Access::kRemoteWrite, accessor(qp), used);
   target = found.base;
   return found.fault == memory::MemoryFault::kNone ? Fault::kNone : Fault::kRemoteKey;
 }
@@ -30,7 +48,7 @@ Fault open_write(const HcaState& hca, Qp& qp, const PacketView& view, std::byte*
   responder.write_rkey = reth.rkey;
   responder.write_left = reth.dma_bytes;
   responder.message_bytes = 0;
-  return resolve_target(hca, qp, reth.dma_bytes, target);
+  return resolve_target(hca, qp, reth.dma_bytes, view.payload.size(), target);
 }
 
 void place_written(Qp& qp, ConstBytes payload, std::byte* target) {
@@ -44,31 +62,22 @@ void place_written(Qp& qp, ConstBytes payload, std::byte* target) {
 
 }  // namespace
 
+Access flush_rights(const wire::Feth& feth) {
+  Access needed = Access::kNone;
+  if ((feth.placement & wire::Feth::kGlobalVisibility) != 0) needed = Access::kFlushGlobal;
+  if ((feth.placement & wire::Feth::kPersistence) != 0) needed = needed | Access::kFlushPersistent;
+  return needed;
+}
+
 Fault check_order(const RcResponder& responder, const PacketView& view) {
   return wire::follows(responder.in_message, responder.kind, *view.opcode) ? Fault::kNone
                                                                            : Fault::kInvalidRequest;
 }
 
 Fault check_permission(const Qp& qp, const PacketView& view) {
-  Access needed = Access::kNone;
-  switch (view.opcode->kind) {
-    case wire::Kind::kWrite:
-      needed = Access::kRemoteWrite;
-      break;
-    case wire::Kind::kReadRequest:
-      needed = Access::kRemoteRead;
-      break;
-    case wire::Kind::kCompareSwap:
-    case wire::Kind::kFetchAdd:
-      needed = Access::kRemoteAtomic;
-      break;
-    case wire::Kind::kReserved:
-    case wire::Kind::kSend:
-    case wire::Kind::kReadResponse:
-    case wire::Kind::kAcknowledge:
-    case wire::Kind::kAtomicAcknowledge:
-      break;
-  }
+  const wire::Kind kind = view.opcode->kind;
+  const Access needed = kind == wire::Kind::kFlush ? flush_rights(view.feth)
+                                                   : kNeeded[static_cast<std::size_t>(kind)];
   return has(qp.access, needed) ? Fault::kNone : Fault::kAccessFlags;
 }
 
@@ -78,9 +87,11 @@ Fault check_length(const Qp& qp, const PacketView& view) {
   if (!view.opcode->payload) return view.packet_count == 1 ? Fault::kNone : Fault::kInvalidRequest;
   const std::uint64_t full = std::uint64_t{view.packet_count} * qp.path_mtu;
   const std::uint64_t bytes = view.payload.size();
-  bool is_right = bytes <= full && bytes + qp.path_mtu > full;  // the last packet holds something
-  if (!view.opcode->ends()) is_right = bytes == full;
-  if (view.opcode->place == wire::Place::kOnly && view.packet_count == 1) is_right = bytes <= full;
+  bool is_right = bytes == full;
+  if (view.opcode->ends()) {
+    const bool may_be_empty = view.opcode->begins() && view.packet_count == 1;
+    is_right = bytes <= full && (may_be_empty || bytes + qp.path_mtu > full);
+  }
   return is_right ? Fault::kNone : Fault::kInvalidRequest;
 }
 
@@ -123,7 +134,8 @@ Fault execute_write(HcaState& hca, Qp& qp, const PacketView& view) {
   if (!fits) return Fault::kInvalidRequest;
   // Resolved again for every packet: the region may have been deregistered meanwhile.
   if (!begins) {
-    if (Fault f = resolve_target(hca, qp, view.payload.size(), target); f != Fault::kNone) return f;
+    const std::size_t bytes = view.payload.size();
+    if (Fault f = resolve_target(hca, qp, bytes, bytes, target); f != Fault::kNone) return f;
   }
   place_written(qp, view.payload, target);
   advance(responder, view, view.packet_count);

@@ -13,6 +13,8 @@ namespace uroce::transport {
 [[nodiscard]] Fault check_order(const RcResponder& responder, const wire::PacketView& view);
 // Does the QP allow the operation?
 [[nodiscard]] Fault check_permission(const Qp& qp, const wire::PacketView& view);
+// What FLUSH asks for of the QP and of the memory.
+[[nodiscard]] memory::Access flush_rights(const wire::Feth& feth);
 // Is it as long as its place in the message wants it?
 [[nodiscard]] Fault check_length(const Qp& qp, const wire::PacketView& view);
 

@@ -29,8 +29,11 @@ void on_loss(Flight& flight) {
   if (!flight.is_limited()) set_limit(flight);
 }
 
+void limit_to_one(Flight& flight) { flight.limit = 1; }
+
 void on_progress(Flight& flight, Instant now, Duration round_trip, Psn oldest_unacked,
                  Psn next_to_send) {
+  if (flight.is_one()) set_limit(flight);
   if (is_before(oldest_unacked, flight.round_end)) return;
   const std::uint32_t acked = acked_per_round_trip(flight, now, round_trip, oldest_unacked);
   flight.best = std::max(acked, flight.best - flight.best / 8);

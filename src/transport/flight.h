@@ -6,6 +6,10 @@
 // are links that push back, or windows that fit the receiver (window.h).
 //
 // A round ends when the first packet sent in it is acknowledged.
+//
+// When going back to a packet was of no use, it goes alone until it is answered: a path that loses
+// packets at a regular distance would else lose the same one of each try, if what a try sends is as
+// long as some of these distances.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +30,7 @@ struct Flight {
   Psn round_start;  // the oldest unacknowledged PSN when it began
   Psn round_end;    // the next to send then
 
+  [[nodiscard]] bool is_one() const { return limit == 1; }
   [[nodiscard]] bool is_limited() const { return limit != kUnlimited; }
   // Packets more, while so many are unacknowledged.
   [[nodiscard]] std::uint32_t room(std::uint32_t unacked) const {
@@ -34,6 +39,8 @@ struct Flight {
 };
 
 void on_loss(Flight& flight);
+// One packet, or one READ, until there is progress.
+void limit_to_one(Flight& flight);
 void on_progress(Flight& flight, Instant now, Duration round_trip, Psn oldest_unacked,
                  Psn next_to_send);
 

@@ -3,15 +3,18 @@
 
 #include <algorithm>
 #include <bit>
+#include <cerrno>
 
 #include "transport/complete.h"
 #include "transport/qp_lifecycle.h"
 #include "transport/qp_state.h"
+#include "transport/raw_packet.h"
 #include "transport/rc.h"
 #include "transport/recovery.h"
 #include "transport/retry.h"
 #include "transport/unreliable.h"
 #include "transport/window.h"
+#include "transport/xrc_target.h"
 #include "wire/parse.h"
 
 namespace uroce::transport {
@@ -19,18 +22,6 @@ namespace {
 
 // Frames a QP may send before the next one has its turn.
 inline constexpr int kFramesPerTurn = 8;
-
-constexpr wire::Service wire_service(Service service) {
-  switch (service) {
-    case Service::kRc:
-      return wire::Service::kRc;
-    case Service::kUc:
-      return wire::Service::kUc;
-    case Service::kUd:
-      return wire::Service::kUd;
-  }
-  return wire::Service::kRc;
-}
 
 // IBTA 10.9.3: the same partition, and not limited members both.
 bool pkeys_match(PKey a, PKey b) {
@@ -47,9 +38,11 @@ bool comes_from_peer(const Qp& qp, LinkId link, const RxPacket& packet) {
          (packet.destination == nullptr || *packet.destination == path.source);
 }
 
-// What is placed before a datagram must be known.
-bool has_addresses(const RxPacket& packet) {
-  return packet.source != nullptr && packet.destination != nullptr;
+// What is placed before a datagram must be known; a group's address goes with a group's number.
+bool is_addressed(const wire::PacketView& view) {
+  const RxPacket& packet = *view.packet;
+  return packet.source != nullptr && packet.destination != nullptr &&
+         (!packet.destination->is_multicast() || view.bth.destination == kMulticastQpn);
 }
 
 bool takes_requests(QpState state) {
@@ -57,15 +50,22 @@ bool takes_requests(QpState state) {
          state == QpState::kSqe;
 }
 
-// Counts why not.
-bool is_for(HcaState& hca, const Qp& qp, LinkId link, const wire::PacketView& view) {
-  if (view.opcode->service != wire_service(qp.service)) {
+// The two ends of XRC have one half each.
+bool has_half_for(const Qp& qp, const wire::OpcodeInfo& opcode) {
+  return opcode.service == qp.wire_service &&
+         qp.service != (opcode.is_request ? Service::kXrcInitiator : Service::kXrcTarget);
+}
+
+// Counts why not. Inline in every packet's way, although groups ask too.
+[[gnu::always_inline]] inline bool is_for(HcaState& hca, const Qp& qp, LinkId link,
+                                          const wire::PacketView& view) {
+  if (!has_half_for(qp, *view.opcode)) {
     ++hca.counters.rx_wrong_service;
   } else if (!takes_requests(qp.state.load(std::memory_order_relaxed))) {
     ++hca.counters.rx_wrong_state;
   } else if (!pkeys_match(view.bth.pkey, qp.pkey)) {
     ++hca.counters.rx_bad_pkey;
-  } else if (!(qp.service == Service::kUd ? has_addresses(*view.packet)
+  } else if (!(qp.service == Service::kUd ? is_addressed(view)
                                           : comes_from_peer(qp, link, *view.packet))) {
     ++hca.counters.rx_wrong_address;
   } else {
@@ -74,51 +74,78 @@ bool is_for(HcaState& hca, const Qp& qp, LinkId link, const wire::PacketView& vi
   return false;
 }
 
+// IBTA 11.6.3.1: of a connection, which datagrams have not.
+inline void note_communication(HcaState& hca, Qp& qp) {
+  if (qp.communication_established || qp.service == Service::kUd) return;
+  if (qp.state.load(std::memory_order_relaxed) != QpState::kRtr) return;
+  qp.communication_established = true;
+  raise_event(hca, qp, EventType::kCommunicationEstablished);
+}
+
 void dispatch(HcaState& hca, Instant now, Qp& qp, const wire::PacketView& view) {
   if (!view.opcode->is_request) {
     on_response(hca, now, qp, view);
     return;
   }
-  if (!qp.communication_established && qp.state.load(std::memory_order_relaxed) == QpState::kRtr) {
-    qp.communication_established = true;  // IBTA 11.6.3.1
-    raise_event(hca, qp, EventType::kCommunicationEstablished);
-  }
+  note_communication(hca, qp);
   qp.responder.last_request_at = now;
-  switch (qp.service) {
-    case Service::kRc:
-      return on_request(hca, qp, view);
-    case Service::kUc:
-      return on_uc_request(hca, qp, view);
-    case Service::kUd:
-      return on_datagram(hca, qp, view);
+  if (is_reliable(qp.service)) {
+    on_request(hca, qp, view);
+  } else if (qp.service == Service::kUc) {
+    on_uc_request(hca, qp, view);
+  } else {
+    on_datagram(hca, qp, view);
   }
+}
+
+// A QPN is one of this host's only together with an address of it.
+bool is_sender(const HcaState& hca, const Qp& qp, const wire::PacketView& view) {
+  return view.opcode->deth && view.deth.source == qp.number && hca.oracle != nullptr &&
+         hca.oracle->is_own_address(*view.packet->source);
+}
+
+// To each of a group but who sent it, or to nobody.
+[[gnu::cold]] void on_packet_for_no_qp(HcaState& hca, LinkId link, const wire::PacketView& view) {
+  const Gid* const to = view.packet->destination;
+  const bool is_for_group =
+      view.bth.destination == kMulticastQpn && to != nullptr && to->is_multicast();
+  if (!is_for_group || !hca.multicast.has_members(*to)) {
+    ++hca.counters.rx_unknown_qpn;
+    return;
+  }
+  hca.multicast.for_each(*to, [&](Qp& qp) {
+    if (is_for(hca, qp, link, view) && !is_sender(hca, qp, view)) on_datagram(hca, qp, view);
+  });
 }
 
 // `view` is room for what is parsed.
 void on_packet(HcaState& hca, Instant now, LinkId link, const RxPacket& packet,
                wire::PacketView& view) {
   if (auto reason = wire::parse(packet, view); reason != wire::DropReason::kNone) {
-    ++hca.counters.rx_malformed[static_cast<std::size_t>(reason)];
+    const bool is_packet = !packet.bytes.empty() || !packet.has_frame();
+    if (is_packet) ++hca.counters.rx_malformed[static_cast<std::size_t>(reason)];
     return;
   }
   Qp* qp = hca.demux.find(view.bth.destination);
-  if (qp == nullptr) {
-    ++hca.counters.rx_unknown_qpn;
-    return;
-  }
+  if (qp == nullptr) return on_packet_for_no_qp(hca, link, view);
   if (is_for(hca, *qp, link, view)) dispatch(hca, now, *qp, view);
 }
 
-bool next_frame(HcaState& hca, Instant now, Qp& qp, TxBurst& burst) {
-  switch (qp.service) {
-    case Service::kRc:
-      return next_response(hca, qp, burst) || next_request(hca, now, qp, burst);
-    case Service::kUc:
-      return next_uc_request(hca, qp, burst);
-    case Service::kUd:
-      return next_datagram(hca, qp, burst);
+// While there are flows, links lend whole frames too, with and without a packet for us.
+[[gnu::cold]] void steer_frames(HcaState& hca, std::span<const RxPacket> packets) {
+  for (const RxPacket& packet : packets) {
+    if (packet.has_frame()) on_raw_packet(hca, packet.frame(), !packet.bytes.empty());
   }
-  return false;
+}
+
+bool next_frame(HcaState& hca, Instant now, Qp& qp, TxBurst& burst) {
+  if (is_reliable(qp.service)) {
+    if (qp.responder.owes_response && next_response(hca, qp, burst)) return true;
+    return has_request(qp) && next_request(hca, now, qp, burst);
+  }
+  if (qp.service == Service::kUc) return next_uc_request(hca, qp, burst);
+  return qp.service == Service::kUd ? next_datagram(hca, qp, burst)
+                                    : next_raw_packet(hca, qp, burst);
 }
 
 // What the QP has to send, up to its share; true: it may have more.
@@ -134,7 +161,7 @@ void unsend(HcaState& hca, TxFrame& frame) {
   ++hca.counters.frames_refused;
   Qp& qp = *static_cast<Qp*>(frame.owner);
   const FrameTag tag = FrameTag::of(frame.cookie);
-  if (qp.service != Service::kRc) {
+  if (!is_reliable(qp.service)) {
     unsend_unreliable(qp, tag);
   } else if (tag.kind == FrameTag::Kind::kRequest) {
     unsend_request(hca, qp, tag);
@@ -179,17 +206,22 @@ void Hca::create_qp(Qp& qp, const QpInit& init) {
   qp.number = init.number;
   qp.pd = init.pd;
   qp.service = init.service;
+  qp.wire_service = wire_service(init.service);
   if (qp.service == Service::kUd) qp.path_mtu = init.datagram_bytes;
+  if (qp.service == Service::kRawPacket) qp.link = kUplink;
   qp.signal_all = init.signal_all;
   qp.send_cq = init.send_cq;
   qp.receive_cq = init.receive_cq;
   qp.srq = init.srq;
+  qp.xrcd = init.xrcd;
   qp.srq_copy = init.srq_copy;
   qp.send_queue.set_memory(init.send_memory, init.send_capacity, init.send_stride);
   qp.receive_queue.set_memory(init.receive_memory, init.receive_capacity, init.receive_stride);
   qp.responder.replay = init.replay;
+  qp.spread = init.spread;
   qp.user = init.user;
-  state_.demux.insert(qp.number, qp);
+  // Packets of RoCE name no other; frames come by flows.
+  if (qp.service != Service::kRawPacket) state_.demux.insert(qp.number, qp);
 }
 
 void Hca::destroy_qp(Qp& qp) {
@@ -201,8 +233,9 @@ int Hca::modify_qp(Instant now, Qp& qp, const QpAttributes& attributes, std::uin
                    Peer* peer) {
   const QpState from = qp.state.load(std::memory_order_relaxed);
   if (int error = check_modify(qp.service, from, attributes, mask); error != 0) return error;
-  apply_attributes(state_, qp, attributes, mask, peer);
   const bool has_state = (mask & qp_attribute::kState) != 0;
+  if (from == QpState::kSqd && has_state && !may_leave_sqd(qp, attributes.state)) return EINVAL;
+  apply_attributes(state_, qp, attributes, mask, peer);
   if (has_state || from == QpState::kSqd) {
     enter_state(state_, now, qp, has_state ? attributes.state : from, mask);
   }
@@ -220,19 +253,26 @@ QpAttributes Hca::query_qp(const Qp& qp) const {
 bool Hca::is_drained(const Qp& qp) const { return is_send_drained(qp); }
 
 bool Hca::may_be_asked_again(Instant now, const Qp& qp, Duration silence) const {
-  return takes_requests(qp.state.load(std::memory_order_relaxed)) &&
-         now - qp.responder.last_request_at < silence &&
+  if (!takes_requests(qp.state.load(std::memory_order_relaxed))) return false;
+  if (qp.responder.owes_response) return true;
+  return now - qp.responder.last_request_at < silence &&
          !state_.links[qp.link].facts.trusted_memory &&
          (qp.responder.has_seen_losses || qp.requester.flight.has_seen_losses);
 }
 
 void Hca::on_packets(Instant now, LinkId link, std::span<const RxPacket> packets) {
+  if (!state_.flows.is_empty()) [[unlikely]]
+    steer_frames(state_, packets);
   for (const RxPacket& packet : packets) on_packet(state_, now, link, packet, view_);
 }
 
 void Hca::on_timer(Instant now) {
-  while (Qp* qp = state_.deadlines.pop_due(now)) on_deadline(state_, now, *qp);
-  while (Qp* qp = state_.early_deadlines.pop_due(now)) on_early_deadline(state_, now, *qp);
+  if (state_.deadlines.next() <= now) {
+    while (Qp* qp = state_.deadlines.pop_due(now)) on_deadline(state_, now, *qp);
+  }
+  if (state_.early_deadlines.next() <= now) {
+    while (Qp* qp = state_.early_deadlines.pop_due(now)) on_early_deadline(state_, now, *qp);
+  }
 }
 
 void Hca::on_doorbell(Instant, Qp& qp) { on_posted(state_, qp); }
@@ -321,7 +361,14 @@ void Hca::forget(CompletionQueue& cq) {
   cq.event_hook.unlink();
 }
 
-void Hca::forget(Srq& srq) { srq.event_hook.unlink(); }
+void Hca::insert_srq(Srq& srq) { state_.demux.insert(srq.number, srq); }
+
+void Hca::forget(Srq& srq) {
+  srq.event_hook.unlink();
+  if (srq.cq == nullptr) return;
+  release_targets(srq);
+  state_.demux.erase(srq.number);
+}
 
 void Hca::check_srq_limit(Srq& srq) { transport::check_srq_limit(state_, srq); }
 

@@ -36,9 +36,11 @@ class Hca {
 
   // --- Set-up ----------------------------------------------------------------------------------
   void set_link(LinkId link, const LinkFacts& facts) { state_.links[link].facts = facts; }
-  void set_stall_oracle(const StallOracle* oracle) { state_.oracle = oracle; }
+  void set_oracle(const HostOracle* oracle) { state_.oracle = oracle; }
   [[nodiscard]] memory::MrTable& regions() { return state_.regions; }
   [[nodiscard]] Demux& demux() { return state_.demux; }
+  [[nodiscard]] MulticastTable& multicast() { return state_.multicast; }
+  [[nodiscard]] steering::FlowTable& flows() { return state_.flows; }
   [[nodiscard]] Deadlines& deadlines() { return state_.deadlines; }
   [[nodiscard]] Deadlines& early_deadlines() { return state_.early_deadlines; }
   [[nodiscard]] Stash& stash() { return state_.stash; }
@@ -47,6 +49,8 @@ class Hca {
   // --- Queue pairs -----------------------------------------------------------------------------
   // `qp` is fresh, its number unique, the demux has its block and the deadlines have room.
   void create_qp(Qp& qp, const QpInit& init);
+  // Of XRC: from now on peers may name it. Its number is unique, as a QP's.
+  void insert_srq(Srq& srq);
   // Forgets the QP: no pointer to it remains. Its completions stay in the CQs (see purge).
   void destroy_qp(Qp& qp);
   // 0, or an errno with nothing changed (IBTA 11.2.5.2 and its table of attributes). The caller has
@@ -56,8 +60,8 @@ class Hca {
                               std::uint32_t mask, Peer* peer);
   // What ibv_query_qp reports, current state included.
   [[nodiscard]] QpAttributes query_qp(const Qp& qp) const;
-  // Its path has lost packets, so its last answer may not have arrived, and the peer has not been
-  // silent for so long yet.
+  // It owes an answer that no datapath has taken yet; or its path has lost packets, so its last
+  // answer may not have arrived, and the peer has not been silent for so long yet.
   [[nodiscard]] bool may_be_asked_again(Instant now, const Qp& qp, Duration silence) const;
   // SQD: everything that was begun is finished.
   [[nodiscard]] bool is_drained(const Qp& qp) const;
@@ -90,8 +94,17 @@ class Hca {
   void publish_completions(Instant now);
   // ibv_modify_cq: armed queues are announced after so many completions, or after this time.
   void moderate(Instant now, CompletionQueue& cq, std::uint16_t count, Duration period);
+  // It was just armed.
+  void announce_missed(CompletionQueue& cq) {
+    if (cq.announce_missed()) state_.notify.push_back(cq);
+  }
   // A moderated announcement is due then: publish again.
   [[nodiscard]] Instant next_announcement() const { return state_.next_announcement; }
+  // There is something for poll_notification or poll_event.
+  [[nodiscard]] bool has_news() const {
+    return !state_.notify.empty() || !state_.qp_events.empty() || !state_.cq_events.empty() ||
+           !state_.srq_events.empty();
+  }
   // Queues whose armed notification is due, one at a time; null when there are no more.
   [[nodiscard]] CompletionQueue* poll_notification();
   [[nodiscard]] bool poll_event(Event& event);

@@ -8,10 +8,12 @@
 
 #include "base/list.h"
 #include "memory/mr_table.h"
+#include "steering/flow_table.h"
 #include "transport/counters.h"
 #include "transport/deadlines.h"
 #include "transport/demux.h"
 #include "transport/events.h"
+#include "transport/multicast.h"
 #include "transport/qp.h"
 #include "transport/stash.h"
 
@@ -28,16 +30,20 @@ struct LinkFacts {
   std::uint32_t max_run_bytes = 4096;
   std::uint32_t peer_window_bytes = 0;  // 0: the link refuses frames by itself
   bool trusted_memory = false;
+  std::uint16_t max_frame_bytes = 0;  // raw packets: without a VLAN tag
 };
 
-// Asked before an ACK timer counts: is the peer only waiting for a processor, with our frames still
-// unread in shared memory? Then nothing was lost, and retrying would be no help.
-class StallOracle {
+// What the core cannot know by itself. Without one, both are no.
+class HostOracle {
  public:
+  // Asked before an ACK timer counts: is the peer only waiting for a processor, with our frames
+  // still unread in shared memory? Then nothing was lost, and retrying would be no help.
   [[nodiscard]] virtual bool peer_stalled(LinkId link, const Path& path) const = 0;
+  // Asked for multicast: does what has this source come from here?
+  [[nodiscard]] virtual bool is_own_address(const Gid& source) const = 0;
 
  protected:
-  ~StallOracle() = default;
+  ~HostOracle() = default;
 };
 
 struct LinkState {
@@ -51,12 +57,14 @@ struct LinkState {
 struct HcaState {
   std::array<LinkState, kLinkCount> links;
   Demux demux;
+  MulticastTable multicast;
+  steering::FlowTable flows;  // their targets are QPs
   memory::MrTable regions;
   Deadlines deadlines;        // ACK timers and RNR waits
   Deadlines early_deadlines;  // recovery.h
   Stash stash;
   Counters counters;
-  const StallOracle* oracle = nullptr;
+  const HostOracle* oracle = nullptr;
   std::uint32_t responses_due = 0;          // QPs that owe a response
   List<Qp, &Qp::unsettled_hook> unsettled;  // unreliable.h
   List<CompletionQueue, &CompletionQueue::dirty_hook> dirty;

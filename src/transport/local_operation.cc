@@ -28,7 +28,7 @@ WcStatus carry_out(HcaState& hca, const Qp& qp, const SendWqe& wqe) {
   return is_bound ? WcStatus::kSuccess : WcStatus::kWindowBindError;
 }
 
-void retire_local(HcaState& hca, Qp& qp) {
+void complete_carried_out(HcaState& hca, Qp& qp) {
   RcRequester& requester = qp.requester;
   while (requester.oldest_index != requester.assigned_index) {
     const SendWqe& oldest = qp.send_queue.at(requester.oldest_index);

@@ -17,7 +17,13 @@ namespace uroce::transport {
 // kSuccess, or what the request says when its turn to complete has come.
 [[nodiscard]] WcStatus carry_out(HcaState& hca, const Qp& qp, const SendWqe& wqe);
 
-// Those that were carried out and have nothing unfinished before them complete.
-void retire_local(HcaState& hca, Qp& qp);
+// After something has completed: those behind it that were carried out complete too.
+[[gnu::cold]] void complete_carried_out(HcaState& hca, Qp& qp);
+inline void retire_local(HcaState& hca, Qp& qp) {
+  const std::uint32_t oldest = qp.requester.oldest_index;
+  if (oldest == qp.requester.assigned_index) return;
+  if (is_local(qp.send_queue.at(oldest).operation)) [[unlikely]]
+    complete_carried_out(hca, qp);
+}
 
 }  // namespace uroce::transport

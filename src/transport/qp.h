@@ -23,15 +23,8 @@ namespace uroce::transport {
 using SendQueue = WorkQueue<SendWqe>;
 using RecvQueue = WorkQueue<RecvWqe>;
 
-struct Srq {
-  RecvQueue queue;
-  std::uint32_t next = 0;   // core: the WQE to hand out
-  std::uint32_t limit = 0;  // below so many, kSrqLimitReached is raised once; 0: disarmed
-  PdId pd;
-  void* user = nullptr;
-  std::uint32_t pending_events = 0;
-  ListHook event_hook;
-};
+struct Srq;
+struct Spread;  // raw_packet.h
 
 // The receive window of one process at one address, shared by the QPs that send to it: what a
 // socket's buffer holds, whoever fills it. Unused where the link refuses frames by itself.
@@ -49,6 +42,7 @@ struct QpInit {
   CompletionQueue* send_cq = nullptr;
   CompletionQueue* receive_cq = nullptr;
   Srq* srq = nullptr;  // or null: its own receive queue
+  XrcdId xrcd{};       // of a target
   bool signal_all = false;
   std::uint32_t max_inline = 0;
   std::uint16_t datagram_bytes = 0;  // UD: the most that one carries
@@ -58,7 +52,8 @@ struct QpInit {
   std::uint32_t receive_capacity = 0, receive_stride = 0;
   RecvWqe* srq_copy = nullptr;  // room for one WQE of the SRQ, with its SGEs
   std::span<ReplayEntry> replay;
-  void* user = nullptr;  // of verbs
+  const Spread* spread = nullptr;  // or null: what it receives is in its own queue
+  void* user = nullptr;            // of verbs
 };
 
 struct Qp {
@@ -66,6 +61,7 @@ struct Qp {
   Qpn number;
   std::atomic<QpState> state{QpState::kReset};
   Service service = Service::kRc;
+  wire::Service wire_service = wire::Service::kRc;  // as its packets say it
   std::uint8_t link = 0;
   bool signal_all = false;
   std::uint16_t path_mtu = 256;
@@ -78,7 +74,7 @@ struct Qp {
   SendQueue send_queue;
   RecvQueue receive_queue;
   std::uint32_t receive_next = 0;  // core: the WQE to hand out
-  Srq* srq = nullptr;
+  Srq* srq = nullptr;              // of an XRC target: that of the latest request (xrc_target.h)
   RecvWqe* srq_copy = nullptr;
   CompletionQueue* send_cq = nullptr;
   CompletionQueue* receive_cq = nullptr;
@@ -93,12 +89,31 @@ struct Qp {
   std::uint32_t pending_events = 0;
   ListHook stash_hook;      // has packets in the stash
   ListHook unsettled_hook;  // unreliable, with frames in the burst at hand
+  ListHook target_hook;     // XRC target: in Srq::targets
 
+  XrcdId xrcd;
+  const Spread* spread = nullptr;
   QpAttributes attributes;
   bool sqd_notify_due = false;
   bool communication_established = false;
   bool last_wqe_reported = false;
+  bool loss_reported = false;  // of a completion
   void* user = nullptr;
+};
+
+struct Srq {
+  RecvQueue queue;
+  std::uint32_t next = 0;   // core: the WQE to hand out
+  std::uint32_t limit = 0;  // below so many, kSrqLimitReached is raised once; 0: disarmed
+  PdId pd;
+  // Of XRC: by what peers name it, whose targets may use it, and where receives complete.
+  Qpn number;
+  XrcdId xrcd;
+  CompletionQueue* cq = nullptr;
+  List<Qp, &Qp::target_hook> targets;  // that used it last
+  void* user = nullptr;
+  std::uint32_t pending_events = 0;
+  ListHook event_hook;
 };
 
 // What a peer's R_Key is looked up for.

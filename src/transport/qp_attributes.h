@@ -8,11 +8,10 @@
 #include "base/ids.h"
 #include "base/psn.h"
 #include "memory/access.h"
+#include "transport/service.h"
 #include "uroce/packet.h"
 
 namespace uroce::transport {
-
-enum class Service : std::uint8_t { kRc = 2, kUc = 3, kUd = 4 };  // as ibv_qp_type
 
 enum class QpState : std::uint8_t { kReset, kInit, kRtr, kRts, kSqd, kSqe, kErr };
 inline constexpr std::size_t kQpStateCount = 7;

@@ -5,6 +5,7 @@
 #include "transport/rc.h"
 #include "transport/retry.h"
 #include "transport/unreliable.h"
+#include "transport/xrc_target.h"
 
 namespace uroce::transport {
 namespace {
@@ -53,6 +54,10 @@ bool is_send_drained(const Qp& qp) {
   return qp.requester.oldest_index == qp.requester.assigned_index;
 }
 
+bool may_leave_sqd(const Qp& qp, QpState to) {
+  return is_send_drained(qp) || to == QpState::kErr || to == QpState::kReset;
+}
+
 void apply_attributes(HcaState& hca, Qp& qp, const QpAttributes& given, std::uint32_t mask,
                       Peer* peer) {
   QpAttributes& own = qp.attributes;
@@ -75,11 +80,13 @@ void apply_attributes(HcaState& hca, Qp& qp, const QpAttributes& given, std::uin
   if ((mask & kAddressVector) == 0) return;
   stop_sending(hca, qp);
   qp.ready_hook.unlink();  // of the link it had
+  qp.requester.round_trip = {};
   own.path = given.path;
   own.link = qp.link = given.link;
   own.sgid_index = given.sgid_index;
   own.service_level = given.service_level;
   qp.peer = peer;
+  if (qp.responder.owes_response) make_ready(hca, qp);
 }
 
 void enter_state(HcaState& hca, Instant now, Qp& qp, QpState to, std::uint32_t mask) {
@@ -119,7 +126,7 @@ void on_posted(HcaState& hca, Qp& qp) {
   const QpState state = qp.state.load(std::memory_order_relaxed);
   if (state == QpState::kErr) return flush(hca, qp);
   if (state == QpState::kSqe) return flush_send_queue(hca, qp);
-  if (qp.service == Service::kRc) {
+  if (is_reliable(qp.service)) {
     make_ready(hca, qp);
   } else {
     make_unreliable_ready(hca, qp);
@@ -141,11 +148,13 @@ void reset(HcaState& hca, Qp& qp) {
   if (qp.srq != nullptr && qp.responder.receive != nullptr) {
     qp.srq->queue.released().fetch_add(1, std::memory_order_release);
   }
+  if (qp.service == Service::kXrcTarget) leave_srq(qp);
   RcResponder fresh;
   fresh.replay = qp.responder.replay;
   qp.responder = fresh;
   qp.receive_next = 0;
-  qp.sqd_notify_due = qp.communication_established = qp.last_wqe_reported = false;
+  qp.sqd_notify_due = qp.communication_established = false;
+  qp.last_wqe_reported = qp.loss_reported = false;
   qp.receive_queue.reset();
   qp.peer = nullptr;
 }

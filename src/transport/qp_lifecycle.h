@@ -12,6 +12,8 @@ void enter_state(HcaState& hca, Instant now, Qp& qp, QpState to, std::uint32_t m
 // As freshly created: nothing is owed, queued or known.
 void reset(HcaState& hca, Qp& qp);
 [[nodiscard]] bool is_send_drained(const Qp& qp);
+// In SQD, to a state that is named: as with rxe, what was begun is awaited, or given up.
+[[nodiscard]] bool may_leave_sqd(const Qp& qp, QpState to);
 
 // Something was posted to the send queue, or may be sent from now on; in ERR also to the receive
 // queue.

@@ -17,7 +17,21 @@ using Table = std::array<Row, kQpStateCount>;
 
 constexpr std::size_t index(QpState s) { return static_cast<std::size_t>(s); }
 constexpr std::size_t index(Service s) {
-  return static_cast<std::size_t>(s) - static_cast<std::size_t>(Service::kRc);
+  switch (s) {
+    case Service::kRc:
+      return 0;
+    case Service::kUc:
+      return 1;
+    case Service::kUd:
+      return 2;
+    case Service::kXrcInitiator:
+      return 3;
+    case Service::kXrcTarget:
+      return 4;
+    case Service::kRawPacket:
+      return 5;
+  }
+  return 0;
 }
 
 // What each service asks for, by the change of state.
@@ -72,6 +86,50 @@ constexpr Needs kUdNeeds = {
     .from_sqe_optional = kCurrentState | kQKey,
 };
 
+// The halves of RC's.
+constexpr Needs kXrcInitiatorNeeds = {
+    .to_init = kPKeyIndex | kPort | kAccessFlags,
+    .to_init_optional = 0,
+    .to_rtr = kAddressVector | kPathMtu | kDestinationQpn | kReceivePsn,
+    .to_rtr_optional = kAlternatePath | kAccessFlags | kPKeyIndex,
+    .to_rts = kTimeout | kRetryCount | kRnrRetry | kSendPsn | kMaxReadAtomic,
+    .to_rts_optional = kCurrentState | kAlternatePath | kAccessFlags | kPathMigrationState,
+    .in_rts_optional = kCurrentState | kAlternatePath | kAccessFlags | kPathMigrationState,
+    .in_sqd_optional = kPort | kAddressVector | kTimeout | kRetryCount | kRnrRetry |
+                       kMaxReadAtomic | kAlternatePath | kAccessFlags | kPKeyIndex |
+                       kPathMigrationState,
+    .from_sqe_optional = 0,
+};
+
+constexpr Needs kXrcTargetNeeds = {
+    .to_init = kPKeyIndex | kPort | kAccessFlags,
+    .to_init_optional = 0,
+    .to_rtr = kAddressVector | kPathMtu | kDestinationQpn | kReceivePsn | kMaxDestReadAtomic |
+              kMinRnrTimer,
+    .to_rtr_optional = kAlternatePath | kAccessFlags | kPKeyIndex,
+    .to_rts = kTimeout | kSendPsn,
+    .to_rts_optional =
+        kCurrentState | kAlternatePath | kAccessFlags | kMinRnrTimer | kPathMigrationState,
+    .in_rts_optional =
+        kCurrentState | kAlternatePath | kAccessFlags | kMinRnrTimer | kPathMigrationState,
+    .in_sqd_optional = kPort | kAddressVector | kTimeout | kMaxDestReadAtomic | kAlternatePath |
+                       kAccessFlags | kPKeyIndex | kMinRnrTimer | kPathMigrationState,
+    .from_sqe_optional = 0,
+};
+
+// Addresses, partitions and numbers are in the frames, or nowhere.
+constexpr Needs kRawPacketNeeds = {
+    .to_init = kPort,
+    .to_init_optional = 0,
+    .to_rtr = 0,
+    .to_rtr_optional = 0,
+    .to_rts = 0,
+    .to_rts_optional = 0,
+    .in_rts_optional = 0,
+    .in_sqd_optional = 0,
+    .from_sqe_optional = 0,
+};
+
 constexpr Table make_table(const Needs& needs, bool has_sqe) {
   using enum QpState;
   Table table{};
@@ -79,6 +137,7 @@ constexpr Table make_table(const Needs& needs, bool has_sqe) {
     row[index(kReset)] = {true, 0, 0};
     row[index(kErr)] = {true, 0, 0};
   }
+  table[index(kReset)][index(kErr)].is_allowed = false;  // nothing is there that could fail
   const auto allow = [&table](QpState from, QpState to, std::uint32_t required,
                               std::uint32_t optional) {
     table[index(from)][index(to)] = {true, required, optional};
@@ -95,8 +154,10 @@ constexpr Table make_table(const Needs& needs, bool has_sqe) {
   return table;
 }
 
-constexpr std::array<Table, 3> kTables = {make_table(kRcNeeds, false), make_table(kUcNeeds, true),
-                                          make_table(kUdNeeds, true)};
+constexpr std::array<Table, 6> kTables = {
+    make_table(kRcNeeds, false),        make_table(kUcNeeds, true),
+    make_table(kUdNeeds, true),         make_table(kXrcInitiatorNeeds, false),
+    make_table(kXrcTargetNeeds, false), make_table(kRawPacketNeeds, true)};
 static_assert(kTables[index(Service::kRc)][index(QpState::kInit)][index(QpState::kRtr)].is_allowed);
 static_assert(
     !kTables[index(Service::kRc)][index(QpState::kInit)][index(QpState::kRts)].is_allowed);

@@ -14,10 +14,11 @@ namespace uroce::transport {
 
 // What a TxFrame's cookie says, so that a refused frame can be unsent.
 struct FrameTag {
-  enum class Kind : std::uint8_t { kRequest, kResend, kResponse, kAck, kNak, kHint };
+  enum class Kind : std::uint8_t { kRequest, kResend, kResponse, kPart, kAck, kNak, kHint };
   Kind kind = Kind::kRequest;
   Psn psn;
-  std::uint32_t index = 0;  // of the work request, or of the replay entry
+  // Of the work request, or of the replay entry; of a part, above its 8 bits, the packets behind.
+  std::uint32_t index = 0;
 
   [[nodiscard]] constexpr std::uint64_t cookie() const {
     return std::uint64_t{index} << 32 | std::uint64_t{psn.value()} << 8 |
@@ -50,7 +51,19 @@ inline void address_frame(TxFrame& frame, Qp& qp, FrameTag tag) {
   frame.cookie = tag.cookie();
 }
 
-// rc_requester_send.cc. One frame into the burst; false when there is none to send now.
+// May the requester have anything to send?
+inline bool has_request(const Qp& qp) {
+  const RcRequester& requester = qp.requester;
+  const QpState state = qp.state.load(std::memory_order_relaxed);
+  if ((state != QpState::kRts && state != QpState::kSqd) || requester.rnr_waiting) return false;
+  // IBTA 10.3.1.5: in SQD what was begun is finished, and nothing else is begun.
+  const std::uint32_t end =
+      state == QpState::kRts ? qp.send_queue.posted() : requester.assigned_index;
+  return requester.send_index != end || requester.recovery.due_count != 0;
+}
+
+// rc_requester_send.cc. Of one that has_request(): one frame into the burst; false when it cannot
+// be sent now.
 [[nodiscard]] bool next_request(HcaState& hca, Instant now, Qp& qp, TxBurst& burst);
 void unsend_request(HcaState& hca, Qp& qp, FrameTag tag);
 
@@ -68,6 +81,10 @@ void unsend_response(HcaState& hca, Qp& qp, FrameTag tag);
 // Something became due.
 void owe_response(HcaState& hca, Qp& qp);
 void owe_replay(HcaState& hca, Qp& qp, std::uint32_t entry);
+// A part of what `entry` was answered with, once more.
+[[gnu::cold]] void owe_part(HcaState& hca, Qp& qp, std::uint32_t entry, const ReadAnswer& answer);
+// Of that READ, those that begin at `from` or later.
+[[gnu::cold]] void drop_parts(RcResponder& responder, std::uint32_t entry, Psn from);
 // Takes back a repeated answer that waits to be sent: the peer has had it. False: it is the first.
 bool cancel_repeat(RcResponder& responder, std::uint32_t entry);
 // Nothing is due any more (RESET, or ERR at the application's wish).

@@ -41,12 +41,20 @@ struct Hole {
 // What is being done about losses (recovery.h).
 struct Recovery {
   static constexpr std::size_t kHolesMax = 64;
-  bool is_proven = false;       // the peer has kept what came behind a gap
-  std::uint8_t failures = 0;    // to find that it does, since the connection began
-  std::uint8_t early_left = 0;  // retransmissions before the ACK timer expires
+  enum class Told : std::uint8_t { kNothing, kAck, kSequenceNak };
+  bool is_proven = false;        // the peer has kept what came behind a gap
+  bool is_reading = false;       // the holes are those of READs (read_gaps.h)
+  bool asks_for_parts = false;   // ... or once were
+  bool answers_parts = false;    // the peer answers any part of a READ, at any time
+  Told told = Told::kNothing;    // while is_reading: what has to wait until everything was read
+  std::uint8_t failures = 0;     // to find that it does, since the connection began
+  std::uint8_t early_left = 0;   // retransmissions for silence, before the ACK timer expires
+  std::uint8_t judged_left = 0;  // and for answers that came instead of others
   std::uint8_t hole_count = 0;
   std::uint8_t due_count = 0;  // of the holes
   Psn resent_end;              // behind everything that was ever sent twice
+  Psn read_frontier;           // while is_reading: behind the farthest that has come
+  Psn told_psn;
   std::array<Hole, kHolesMax> holes;
 };
 
@@ -67,8 +75,9 @@ struct RcRequester {
   std::uint32_t reads_outstanding = 0;
   std::uint32_t reads_oldest = 0;
 
-  bool rewound = false;      // since the last progress: another NAK for the gap changes nothing
-  bool rnr_waiting = false;  // silent until the deadline: the peer was not ready
+  bool rewound = false;        // since the last progress: another NAK for the gap changes nothing
+  bool rnr_waiting = false;    // silent until the deadline: the peer was not ready
+  bool was_not_ready = false;  // ... since the last progress
   bool waiting_for_window = false;
   bool has_waited = false;  // for it, since the last packet was sent
   std::uint8_t retries_left = 0;

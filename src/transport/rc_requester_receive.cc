@@ -8,12 +8,14 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <utility>
 
 #include "memory/dma.h"
 #include "memory/sge_cursor.h"
 #include "transport/complete.h"
 #include "transport/local_operation.h"
 #include "transport/rc.h"
+#include "transport/read_gaps.h"
 #include "transport/recovery.h"
 #include "transport/retry.h"
 #include "transport/segment.h"
@@ -33,6 +35,12 @@ inline constexpr std::size_t kPieces = 64;
 bool is_outstanding(const RcRequester& requester, Psn psn) {
   const std::uint32_t base = requester.oldest_unacked_psn.value();
   return (psn - base).value() < (requester.next_psn - base).value();
+}
+
+// ... and since the last rewind?
+bool is_on_its_way(const RcRequester& requester, Psn psn) {
+  const std::uint32_t base = requester.oldest_unacked_psn.value();
+  return (psn - base).value() < (requester.send_psn - base).value();
 }
 
 // After an acknowledgement of what a rewind wanted to send again.
@@ -67,7 +75,9 @@ Acknowledged ack_through(HcaState& hca, Instant now, Qp& qp, Psn psn) {
     const std::uint32_t base = requester.oldest_unacked_psn.value();
     const std::uint32_t left = (wqe.last_psn - base).value() + 1;
     const std::uint32_t acked = std::min(left, (psn - base).value() + 1);
-    release_window(hca, qp, window_cost(qp, wqe, requester.oldest_unacked_psn, acked));
+    if (qp.peer != nullptr) {
+      release_window(hca, qp, window_cost(qp, wqe, requester.oldest_unacked_psn, acked));
+    }
     requester.oldest_unacked_psn += acked;
     if (acked == left) finish_oldest(hca, qp, wqe.length);
     if (qp.state.load(std::memory_order_relaxed) == QpState::kErr) return Acknowledged::kAll;
@@ -93,7 +103,16 @@ void go_on(HcaState& hca, Qp& qp) {
   if (requester.send_index != qp.send_queue.posted()) make_ready(hca, qp);
 }
 
-void on_implied_nak(HcaState& hca, Instant now, Qp& qp) {
+// A READ or atomic before `psn` has not been answered, though something behind it was: it was lost.
+// While READs before that are read on, this waits, or what has come of them would be lost again.
+[[gnu::cold]] void on_implied_nak(HcaState& hca, Instant now, Qp& qp, Psn psn,
+                                  Recovery::Told told = Recovery::Told::kAck) {
+  Recovery& recovery = qp.requester.recovery;
+  if (recovery.is_reading) {
+    recovery.told = told;
+    recovery.told_psn = psn;
+    return;
+  }
   ++hca.counters.implied_naks;
   on_sequence_nak(hca, now, qp);
 }
@@ -108,8 +127,7 @@ void on_nak(HcaState& hca, Instant now, Qp& qp, const wire::PacketView& view) {
   const Psn psn = view.bth.psn;
   if (psn != qp.requester.oldest_unacked_psn &&
       ack_through(hca, now, qp, psn - 1) == Acknowledged::kGap) {
-    on_implied_nak(hca, now, qp);
-    return;
+    return on_implied_nak(hca, now, qp, psn, Recovery::Told::kSequenceNak);
   }
   if (qp.state.load(std::memory_order_relaxed) == QpState::kErr) return;
   if (syndrome.kind() == SyndromeKind::kRnrNak) {
@@ -125,12 +143,37 @@ void on_nak(HcaState& hca, Instant now, Qp& qp, const wire::PacketView& view) {
   }
 }
 
+// They are finished.
+[[gnu::cold]] void hear_what_was_told(HcaState& hca, Instant now, Qp& qp) {
+  Recovery& recovery = qp.requester.recovery;
+  const auto told = std::exchange(recovery.told, Recovery::Told::kNothing);
+  if (told == Recovery::Told::kNothing || !is_outstanding(qp.requester, recovery.told_psn)) return;
+  const bool is_nak = told == Recovery::Told::kSequenceNak;
+  const Psn last = is_nak ? recovery.told_psn - 1 : recovery.told_psn;
+  const bool is_gap = last + 1 != qp.requester.oldest_unacked_psn &&
+                      ack_through(hca, now, qp, last) == Acknowledged::kGap;
+  if (qp.state.load(std::memory_order_relaxed) == QpState::kErr) return;
+  if (is_gap || is_nak) on_sequence_nak(hca, now, qp);
+}
+
 void on_acknowledge(HcaState& hca, Instant now, Qp& qp, const wire::PacketView& view) {
   if (!view.aeth.syndrome.is_ack()) {
     on_nak(hca, now, qp, view);
   } else if (ack_through(hca, now, qp, view.bth.psn) == Acknowledged::kGap) {
-    on_implied_nak(hca, now, qp);
+    on_implied_nak(hca, now, qp, view.bth.psn);
   }
+}
+
+// A READ response comes before others, which are lost. True: it can be kept, and the gap is seen
+// to.
+[[gnu::cold]] bool reads_on(HcaState& hca, Instant now, Qp& qp, const wire::PacketView& view) {
+  const Psn psn = view.bth.psn;
+  if (view.opcode->kind != Kind::kReadResponse || !is_on_its_way(qp.requester, psn) ||
+      read_at(qp, psn) == nullptr || !on_read_gap(hca, now, qp)) {
+    return false;
+  }
+  ++hca.counters.implied_naks;
+  return true;
 }
 
 // The work request that a data-bearing response answers, if it is the next one awaited. What it
@@ -140,7 +183,9 @@ const SendWqe* awaited(HcaState& hca, Instant now, Qp& qp, const wire::PacketVie
   const Psn psn = view.bth.psn;
   if (psn != requester.oldest_unacked_psn) {
     const Acknowledged acknowledged = ack_through(hca, now, qp, psn - 1);
-    if (acknowledged == Acknowledged::kGap) on_implied_nak(hca, now, qp);
+    if (acknowledged == Acknowledged::kGap && !reads_on(hca, now, qp, view)) {
+      on_implied_nak(hca, now, qp, psn);
+    }
     if (psn != requester.oldest_unacked_psn) return nullptr;
   }
   if (qp.state.load(std::memory_order_relaxed) == QpState::kErr) return nullptr;
@@ -166,10 +211,88 @@ void pop_read(RcRequester& requester) {
   --requester.reads_outstanding;
 }
 
+// As Linux's rxe answers an atomic write: a READ's answer of no bytes.
+void on_atomic_written(HcaState& hca, Instant now, Qp& qp, const wire::PacketView& view) {
+  if (view.opcode->place != wire::Place::kOnly || !view.payload.empty()) {
+    fail_oldest(hca, qp, WcStatus::kBadResponse);
+    return;
+  }
+  qp.requester.oldest_unacked_psn = view.bth.psn + 1;
+  pop_read(qp.requester);
+  finish_oldest(hca, qp, sizeof(std::uint64_t));
+  catch_up(qp.requester);
+  on_progress(hca, now, qp);
+}
+
+// What has come without a gap is read.
+[[gnu::cold]] void advance_reading(HcaState& hca, Instant now, Qp& qp) {
+  RcRequester& requester = qp.requester;
+  const Psn oldest = oldest_missing(qp);
+  if (oldest == requester.oldest_unacked_psn) return;
+  requester.oldest_unacked_psn = oldest;
+  while (requester.reads_outstanding != 0 &&
+         is_before(requester.read_ends[requester.reads_oldest], oldest)) {
+    pop_read(requester);
+  }
+  while (requester.oldest_index != requester.assigned_index) {
+    const SendWqe& wqe = qp.send_queue.at(requester.oldest_index);
+    if (wqe.operation != SendOperation::kRead || !is_before(wqe.last_psn, oldest)) break;
+    finish_oldest(hca, qp, wqe.length);
+  }
+  requester.recovery.is_reading = requester.recovery.hole_count != 0;
+  on_progress(hca, now, qp);
+  if (!requester.recovery.is_reading) hear_what_was_told(hca, now, qp);
+}
+
+// The oldest request fails; a later one is asked for again, and fails when its turn has come.
+[[gnu::cold]] void spoil(HcaState& hca, Qp& qp, const SendWqe& wqe, WcStatus status) {
+  ++hca.counters.rx_stale_response;
+  if (&wqe == &qp.send_queue.at(qp.requester.oldest_index)) fail_oldest(hca, qp, status);
+}
+
+[[gnu::cold]] void on_read_among_gaps(HcaState& hca, Instant now, Qp& qp,
+                                      const wire::PacketView& view) {
+  const Psn first = view.bth.psn;
+  if (!is_on_its_way(qp.requester, first)) {
+    ++hca.counters.rx_stale_response;
+    return;
+  }
+  const SendWqe* const wqe = read_at(qp, first);
+  if (wqe == nullptr) return on_implied_nak(hca, now, qp, first);
+  const std::uint32_t left = read_piece(hca, qp, *wqe, first);
+  const std::uint64_t offset = offset_of(wqe->first_psn, first, qp.path_mtu);
+  const std::uint64_t expected_bytes =
+      std::min<std::uint64_t>(wqe->length - offset, std::uint64_t{view.packet_count} * qp.path_mtu);
+  const bool is_cut = view.packet_count == left && !view.opcode->ends();
+  if (view.packet_count > left || is_cut || view.payload.size() != expected_bytes) {
+    return spoil(hca, qp, *wqe, WcStatus::kBadResponse);
+  }
+  const std::uint32_t packets = missing_packets(hca, qp, first, view.packet_count);
+  if (packets == 0) {
+    ++hca.counters.rx_stale_response;
+    return;
+  }
+  const auto bytes = static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(expected_bytes, std::uint64_t{packets} * qp.path_mtu));
+  if (bytes != 0 && !place(hca, qp, *wqe, offset, view.payload.first(bytes))) {
+    return spoil(hca, qp, *wqe, WcStatus::kLocalProtectionError);
+  }
+  release_read_window(hca, qp, window_cost(packets, bytes));
+  note_read(hca, qp, view, packets);
+  advance_reading(hca, now, qp);
+}
+
 void on_read_response(HcaState& hca, Instant now, Qp& qp, const wire::PacketView& view) {
   RcRequester& requester = qp.requester;
+  if (requester.recovery.is_reading) [[unlikely]]
+    return on_read_among_gaps(hca, now, qp, view);
   const SendWqe* wqe = awaited(hca, now, qp, view);
+  if (wqe != nullptr && wqe->operation == SendOperation::kAtomicWrite) {
+    on_atomic_written(hca, now, qp, view);
+    return;
+  }
   if (wqe == nullptr || wqe->operation != SendOperation::kRead) {
+    if (requester.recovery.is_reading) return on_read_among_gaps(hca, now, qp, view);
     ++hca.counters.rx_stale_response;
     return;
   }
@@ -180,7 +303,9 @@ void on_read_response(HcaState& hca, Instant now, Qp& qp, const wire::PacketView
   const std::uint64_t offset = offset_of(wqe->first_psn, first, qp.path_mtu);
   const std::uint64_t expected_bytes =
       std::min<std::uint64_t>(wqe->length - offset, std::uint64_t{view.packet_count} * qp.path_mtu);
-  if (view.packet_count > left || view.opcode->ends() != is_end ||
+  // What was asked for in parts may be answered so, and late.
+  const bool is_part = view.opcode->ends() && requester.recovery.asks_for_parts;
+  if (view.packet_count > left || (view.opcode->ends() != is_end && !is_part) ||
       view.payload.size() != expected_bytes) {
     fail_oldest(hca, qp, WcStatus::kBadResponse);
     return;
@@ -258,6 +383,8 @@ void on_response(HcaState& hca, Instant now, Qp& qp, const wire::PacketView& vie
     case Kind::kReadRequest:
     case Kind::kCompareSwap:
     case Kind::kFetchAdd:
+    case Kind::kFlush:
+    case Kind::kAtomicWrite:
       return;  // requests
   }
   if (qp.state.load(std::memory_order_relaxed) != QpState::kErr) go_on(hca, qp);

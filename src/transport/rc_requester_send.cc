@@ -25,27 +25,25 @@ inline constexpr std::uint32_t kAskedPerWindow = 4;
 // A limited flight opens in small steps, or the path runs empty between them.
 inline constexpr std::uint32_t kAskedPerFlight = 16;
 
-bool has_request(const Qp& qp) {
-  const RcRequester& requester = qp.requester;
-  if (requester.rnr_waiting) return false;
-  switch (qp.state.load(std::memory_order_relaxed)) {
-    case QpState::kRts:
-      return requester.send_index != qp.send_queue.posted() || requester.recovery.due_count != 0;
-    // IBTA 10.3.1.5: what was begun is finished, nothing else is begun.
-    case QpState::kSqd:
-      return requester.send_index != requester.assigned_index || requester.recovery.due_count != 0;
-    case QpState::kReset:
-    case QpState::kInit:
-    case QpState::kRtr:
-    case QpState::kSqe:
-    case QpState::kErr:
-      return false;
-  }
-  return false;
+// An atomic's answer has room, and an atomic write has just its word.
+bool has_word(const SendWqe& wqe) {
+  if (wqe.operation == SendOperation::kAtomicWrite) return wqe.length == sizeof(std::uint64_t);
+  return !is_atomic(wqe.operation) || wqe.length >= sizeof(std::uint64_t);
+}
+
+// What is wrong with the request by itself.
+WcStatus check_answered(const Qp& qp, const SendWqe& wqe) {
+  if (qp.attributes.max_read_atomic == 0) return WcStatus::kLocalQpOperationError;
+  const bool is_right = wqe.length <= kMessageBytesMax && has_word(wqe);
+  return is_right ? WcStatus::kSuccess : WcStatus::kLocalLengthError;
+}
+WcStatus check(const Qp& qp, const SendWqe& wqe) {
+  if (is_read_or_atomic(wqe.operation)) return check_answered(qp, wqe);
+  return wqe.length <= kMessageBytesMax ? WcStatus::kSuccess : WcStatus::kLocalLengthError;
 }
 
 // It lies between two PSNs.
-void take_up_local(RcRequester& requester, SendWqe& wqe) {
+[[gnu::cold]] void take_up_local(RcRequester& requester, SendWqe& wqe) {
   wqe.status = WcStatus::kSuccess;
   wqe.is_carried_out = false;
   wqe.first_psn = requester.next_psn;
@@ -63,15 +61,8 @@ bool take_up(Qp& qp, SendWqe& wqe) {
   if ((requester.next_psn - requester.oldest_unacked_psn.value()).value() >= kPsnWindow) {
     return false;
   }
-  wqe.status = WcStatus::kSuccess;
-  if (wqe.length > kMessageBytesMax) wqe.status = WcStatus::kLocalLengthError;
-  if (is_atomic(wqe.operation) && wqe.length < sizeof(std::uint64_t)) {
-    wqe.status = WcStatus::kLocalLengthError;
-  }
-  if (is_read_or_atomic(wqe.operation) && qp.attributes.max_read_atomic == 0) {
-    wqe.status = WcStatus::kLocalQpOperationError;
-  }
-  const bool is_one_packet = is_atomic(wqe.operation) || wqe.status != WcStatus::kSuccess;
+  wqe.status = check(qp, wqe);
+  const bool is_one_packet = is_word(wqe.operation) || wqe.status != WcStatus::kSuccess;
   const std::uint32_t packets = is_one_packet ? 1 : packets_in(wqe.length, qp.path_mtu);
   wqe.first_psn = requester.next_psn;
   wqe.last_psn = requester.next_psn + (packets - 1);
@@ -81,7 +72,7 @@ bool take_up(Qp& qp, SendWqe& wqe) {
 }
 
 // A local fault waits for the requests before it to complete.
-bool hold_fault(HcaState& hca, Qp& qp, SendWqe& wqe, WcStatus status) {
+[[gnu::cold]] bool hold_fault(HcaState& hca, Qp& qp, SendWqe& wqe, WcStatus status) {
   wqe.status = status;
   if (qp.requester.send_index == qp.requester.oldest_index) fail_oldest(hca, qp, status);
   return false;
@@ -103,8 +94,11 @@ std::uint32_t flight_room(const RcRequester& requester) {
 std::uint32_t packets_to_send(const HcaState& hca, const Qp& qp, std::uint64_t left) {
   const LinkFacts& facts = hca.links[qp.link].facts;
   const std::uint32_t mtu = qp.path_mtu;
-  std::uint32_t wanted = std::min<std::uint32_t>(
-      {packets_in(left, mtu), facts.max_run_packets, packets_within(facts.max_run_bytes, mtu)});
+  std::uint32_t wanted = 1;
+  if (left > mtu) {
+    wanted = std::min<std::uint32_t>(
+        {packets_in(left, mtu), facts.max_run_packets, packets_within(facts.max_run_bytes, mtu)});
+  }
   if (qp.requester.flight.is_limited()) wanted = std::min(wanted, flight_room(qp.requester));
   if (facts.peer_window_bytes == 0) return wanted;
   const std::uint32_t room = window_room(hca, qp);
@@ -138,11 +132,13 @@ bool is_last_to_ask(const Qp& qp) {
 bool wants_ack(const HcaState& hca, Qp& qp, const SendWqe& wqe, std::uint32_t packets,
                std::uint32_t cost, bool ends) {
   RcRequester& requester = qp.requester;
-  requester.packets_unasked += packets;
-  requester.cost_unasked += cost;
-  const bool asks = (ends && (wqe.is_signaled() || qp.signal_all || is_last_to_ask(qp))) ||
-                    requester.packets_unasked >= kPacketsUnaskedMax ||
-                    flight_wants_ack(requester, packets) || window_wants_ack(hca, qp, cost);
+  bool asks = ends && (wqe.is_signaled() || qp.signal_all || is_last_to_ask(qp));
+  if (!asks) {
+    requester.packets_unasked += packets;
+    requester.cost_unasked += cost;
+    asks = requester.packets_unasked >= kPacketsUnaskedMax ||
+           flight_wants_ack(requester, packets) || window_wants_ack(hca, qp, cost);
+  }
   if (asks) requester.packets_unasked = requester.cost_unasked = 0;
   return asks;
 }
@@ -156,31 +152,36 @@ inline TxFrame& build_data(Qp& qp, const SendWqe& wqe, const Slice& slice, bool 
   return frame;
 }
 
+// The headers are RC's so far.
+[[gnu::always_inline]] inline void address_request(TxFrame& frame, Qp& qp, const SendWqe& wqe,
+                                                   FrameTag tag) {
+  address_frame(frame, qp, tag);
+  if (qp.service == Service::kXrcInitiator) [[unlikely]]
+    wire::make_xrc(frame, {wqe.srq()});
+}
+
 // The frame is filled: it is sent from here on, and the sending position is behind it.
-void commit(HcaState& hca, Instant now, Qp& qp, const SendWqe& wqe, TxFrame& frame, TxBurst& burst,
-            std::size_t pieces, std::uint32_t packets) {
+inline void commit(HcaState& hca, Instant now, Qp& qp, const SendWqe& wqe, TxFrame& frame,
+                   TxBurst& burst, std::size_t pieces, std::uint32_t packets) {
   RcRequester& requester = qp.requester;
+  // The wait for a window was not the peer's.
   const bool is_late = requester.has_waited && requester.send_psn == requester.oldest_unacked_psn;
-  address_frame(frame, qp, {FrameTag::Kind::kRequest, requester.send_psn, requester.send_index});
+  address_request(frame, qp, wqe,
+                  {FrameTag::Kind::kRequest, requester.send_psn, requester.send_index});
   burst.commit(pieces);
   requester.send_psn += packets;
   requester.waiting_for_window = requester.has_waited = false;
   if (requester.send_psn == wqe.last_psn + 1) ++requester.send_index;
-  if (is_late) {
-    restart_timer(hca, now, qp);  // the wait for a window was not the peer's
-  } else {
-    start_timer(hca, now, qp);
-  }
+  if (is_late || !qp.ack_timer.is_running()) [[unlikely]]
+    restart_timer(hca, now, qp);
 }
 
 bool send_data(HcaState& hca, Instant now, Qp& qp, SendWqe& wqe, TxBurst& burst) {
   const Psn psn = qp.requester.send_psn;
   const std::uint64_t left = wqe.length - offset_of(wqe.first_psn, psn, qp.path_mtu);
   const std::uint32_t packets = packets_to_send(hca, qp, left);
-  if (packets == 0) {
-    // Room in the flight comes with the next acknowledgement.
-    return flight_room(qp.requester) != 0 && wait_for_window(hca, qp);
-  }
+  // Room in the flight comes with the next acknowledgement.
+  if (packets == 0) return flight_room(qp.requester) != 0 && wait_for_window(hca, qp);
   const Slice slice = make_slice(qp, wqe, psn, packets);
   const Gathered gathered = gather(hca, qp, wqe, slice.offset, slice.bytes, burst);
   if (gathered.is_fault) return hold_fault(hca, qp, wqe, WcStatus::kLocalProtectionError);
@@ -202,45 +203,64 @@ const SendWqe& find_request(const Qp& qp, Psn psn) {
   return qp.send_queue.at(index);
 }
 
-// What is missing at the peer (recovery.h). It has its share of the window still. False: it cannot
-// be sent, and is no hole any more.
-[[gnu::cold]] bool send_missing(HcaState& hca, Instant now, Qp& qp, TxBurst& burst) {
-  Hole& hole = next_due_hole(qp);
-  const SendWqe& wqe = find_request(qp, hole.first);
-  if (is_read_or_atomic(wqe.operation)) {
-    drop_hole(qp, hole);
-    return false;
-  }
+std::uint32_t read_piece_bytes(const Qp& qp, const SendWqe& wqe, Psn psn, std::uint32_t packets) {
+  const std::uint64_t offset = offset_of(wqe.first_psn, psn, qp.path_mtu);
+  return static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(wqe.length - offset, std::uint64_t{packets} * qp.path_mtu));
+}
+
+void build_read(TxFrame& frame, const Qp& qp, const SendWqe& wqe, Psn psn, std::uint32_t bytes) {
+  build(
+      frame,
+      wire::Bth{.opcode = wire::Opcode::kRcReadRequest,
+                .pkey = qp.pkey,
+                .destination = qp.attributes.destination_qpn,
+                .ack_request = true,
+                .psn = psn},
+      wire::Reth{wqe.remote_address + offset_of(wqe.first_psn, psn, qp.path_mtu), wqe.rkey, bytes});
+}
+
+// What is missing of a READ (read_gaps.h); our window has its share still.
+[[gnu::cold]] void build_part(TxFrame& frame, HcaState& hca, const Qp& qp, const SendWqe& wqe,
+                              Hole& hole) {
+  build_read(frame, qp, wqe, hole.first, read_piece_bytes(qp, wqe, hole.first, hole.packets));
+  hole.frontier = qp.requester.send_psn;
+  ++hca.counters.selective_retransmissions;
+}
+
+// What is missing at the peer (recovery.h), of a SEND or WRITE; it has its share of the window
+// still. False: it cannot be sent.
+[[gnu::cold]] bool build_missing(HcaState& hca, Qp& qp, const SendWqe& wqe, Hole& hole,
+                                 TxBurst& burst, std::size_t& pieces) {
+  if (is_read_or_atomic(wqe.operation)) return false;
   const LinkFacts& facts = hca.links[qp.link].facts;
   const std::uint32_t left = (wqe.last_psn - hole.first.value()).value() + 1;
   hole.packets = std::min<std::uint32_t>({hole.packets, left, facts.max_run_packets,
                                           packets_within(facts.max_run_bytes, qp.path_mtu)});
   const Slice slice = make_slice(qp, wqe, hole.first, hole.packets);
-  const Gathered gathered = gather(hca, qp, wqe, slice.offset, slice.bytes, burst);
-  if (gathered.is_fault) {
-    drop_hole(qp, hole);
-    return false;
-  }
-  TxFrame& frame = build_data(qp, wqe, slice, true, burst);
-  address_frame(frame, qp, {FrameTag::Kind::kResend, hole.first, 0});
-  burst.commit(gathered.pieces);
-  on_sent_again(now, qp, hole);
-  hca.counters.retransmitted_packets += slice.packets;
+  const Gathered gathered = gather_seldom(hca, qp, wqe, slice.offset, slice.bytes, burst);
+  if (gathered.is_fault) return false;
+  (void)build_data(qp, wqe, slice, true, burst);
+  pieces = gathered.pieces;
   return true;
 }
 
-// The packets of the piece of a READ that begins at `psn`.
-std::uint32_t read_piece(const HcaState& hca, const Qp& qp, const SendWqe& wqe, Psn psn) {
-  const auto total = static_cast<std::uint32_t>(distance(wqe.first_psn, wqe.last_psn)) + 1;
-  const auto done = static_cast<std::uint32_t>(distance(wqe.first_psn, psn));
-  const std::uint32_t piece = read_piece_packets(hca, qp);
-  return std::min(total, (done / piece + 1) * piece) - done;
-}
-
-std::uint32_t read_piece_bytes(const Qp& qp, const SendWqe& wqe, Psn psn, std::uint32_t packets) {
-  const std::uint64_t offset = offset_of(wqe.first_psn, psn, qp.path_mtu);
-  return static_cast<std::uint32_t>(
-      std::min<std::uint64_t>(wqe.length - offset, std::uint64_t{packets} * qp.path_mtu));
+// Once more what was lost. False: it cannot be sent, and is no hole any more.
+[[gnu::cold]] bool send_missing(HcaState& hca, Instant now, Qp& qp, TxBurst& burst) {
+  Hole& hole = next_due_hole(qp);
+  const SendWqe& wqe = find_request(qp, hole.first);
+  std::size_t pieces = 0;
+  if (qp.requester.recovery.is_reading) {
+    build_part(burst.next(), hca, qp, wqe, hole);
+  } else if (!build_missing(hca, qp, wqe, hole, burst, pieces)) {
+    drop_hole(qp, hole);
+    return false;
+  }
+  address_request(burst.filled(), qp, wqe, {FrameTag::Kind::kResend, hole.first, 0});
+  burst.commit(pieces);
+  on_sent_again(now, qp, hole);
+  hca.counters.retransmitted_packets += hole.packets;
+  return true;
 }
 
 void push_read_end(RcRequester& requester, Psn last) {
@@ -260,14 +280,7 @@ bool send_read(HcaState& hca, Instant now, Qp& qp, SendWqe& wqe, TxBurst& burst)
     return wait_for_window(hca, qp);
   }
   TxFrame& frame = burst.next();
-  const std::uint64_t offset = offset_of(wqe.first_psn, psn, qp.path_mtu);
-  build(frame,
-        wire::Bth{.opcode = wire::Opcode::kRcReadRequest,
-                  .pkey = qp.pkey,
-                  .destination = qp.attributes.destination_qpn,
-                  .ack_request = true,
-                  .psn = psn},
-        wire::Reth{wqe.remote_address + offset, wqe.rkey, bytes});
+  build_read(frame, qp, wqe, psn, bytes);
   push_read_end(requester, psn + (packets - 1));
   on_answer_asked(now, qp, psn);
   if (link.facts.peer_window_bytes != 0) take_read_window(hca, qp, cost);
@@ -295,6 +308,25 @@ bool send_atomic(HcaState& hca, Instant now, Qp& qp, SendWqe& wqe, TxBurst& burs
   return true;
 }
 
+bool send_atomic_write(HcaState& hca, Instant now, Qp& qp, SendWqe& wqe, TxBurst& burst) {
+  RcRequester& requester = qp.requester;
+  const Gathered gathered = gather_seldom(hca, qp, wqe, 0, wqe.length, burst);
+  if (gathered.is_fault) return hold_fault(hca, qp, wqe, WcStatus::kLocalProtectionError);
+  TxFrame& frame = burst.next();
+  frame.payload_bytes = wqe.length;
+  build(frame,
+        wire::Bth{.opcode = wire::Opcode::kRcAtomicWrite,
+                  .pkey = qp.pkey,
+                  .destination = qp.attributes.destination_qpn,
+                  .ack_request = true,
+                  .psn = requester.send_psn},
+        wire::Reth{wqe.remote_address, wqe.rkey, wqe.length});
+  push_read_end(requester, requester.send_psn);
+  on_answer_asked(now, qp, requester.send_psn);
+  commit(hca, now, qp, wqe, frame, burst, gathered.pieces, 1);
+  return true;
+}
+
 // One that was carried out before is only stepped over. False: it has to wait, or has failed.
 [[gnu::cold]] bool pass_local(HcaState& hca, Qp& qp, SendWqe& wqe) {
   if (!wqe.is_carried_out) {
@@ -309,34 +341,41 @@ bool send_atomic(HcaState& hca, Instant now, Qp& qp, SendWqe& wqe, TxBurst& burs
   return true;
 }
 
-bool send(HcaState& hca, Instant now, Qp& qp, SendWqe& wqe, TxBurst& burst) {
-  RcRequester& requester = qp.requester;
-  // C10-72: a fenced request begins when all READs and atomics before it are complete.
-  const bool is_fenced = (wqe.flags & send_flag::kFence) != 0;
-  if (is_fenced && requester.send_psn == wqe.first_psn && requester.reads_outstanding != 0) {
-    return false;
-  }
-  if (!is_read_or_atomic(wqe.operation)) return send_data(hca, now, qp, wqe, burst);
+// man ibv_post_send: a fenced request begins when all READs and atomics before it are complete.
+bool is_held_back(const RcRequester& requester, const SendWqe& wqe) {
+  return (wqe.flags & send_flag::kFence) != 0 && requester.send_psn == wqe.first_psn &&
+         requester.reads_outstanding != 0;
+}
+
+bool send_answered(HcaState& hca, Instant now, Qp& qp, SendWqe& wqe, TxBurst& burst) {
+  const RcRequester& requester = qp.requester;
   if (requester.reads_outstanding >= qp.attributes.max_read_atomic) return false;
+  if (requester.flight.is_one() && requester.send_psn != requester.oldest_unacked_psn) return false;
+  if (wqe.operation == SendOperation::kRead) return send_read(hca, now, qp, wqe, burst);
   return is_atomic(wqe.operation) ? send_atomic(hca, now, qp, wqe, burst)
-                                  : send_read(hca, now, qp, wqe, burst);
+                                  : send_atomic_write(hca, now, qp, wqe, burst);
 }
 
 }  // namespace
 
 bool next_request(HcaState& hca, Instant now, Qp& qp, TxBurst& burst) {
   RcRequester& requester = qp.requester;
-  while (has_request(qp)) {
-    while (requester.recovery.due_count != 0) {
+  do {
+    if (requester.recovery.due_count != 0) [[unlikely]] {
       if (send_missing(hca, now, qp, burst)) return true;
+      continue;
     }
-    if (requester.send_index == qp.send_queue.posted()) return false;
     SendWqe& wqe = qp.send_queue.at(requester.send_index);
     if (requester.send_index == requester.assigned_index && !take_up(qp, wqe)) return false;
     if (wqe.status != WcStatus::kSuccess) return hold_fault(hca, qp, wqe, wqe.status);
-    if (!is_local(wqe.operation)) return send(hca, now, qp, wqe, burst);
-    if (!pass_local(hca, qp, wqe)) return false;
-  }
+    if (is_local(wqe.operation)) [[unlikely]] {
+      if (!pass_local(hca, qp, wqe)) return false;
+      continue;
+    }
+    if (is_held_back(requester, wqe)) return false;
+    return is_read_or_atomic(wqe.operation) ? send_answered(hca, now, qp, wqe, burst)
+                                            : send_data(hca, now, qp, wqe, burst);
+  } while (has_request(qp));
   return false;
 }
 

@@ -3,10 +3,12 @@
 // message in hand, the responses due. The rules are in rc_responder_receive.cc and
 // rc_responder_send.cc.
 //
-// Responses leave in the order of their PSNs: READ and atomic responses from `replay`, in the order
-// of `due`; then one ACK or NAK that covers everything before `expected_psn`.
+// Responses leave in the order of their PSNs, but for `parts`: READ and atomic responses from
+// `replay`, in the order of `due`; then one ACK or NAK that covers everything before
+// `expected_psn`.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -23,7 +25,15 @@ namespace uroce::transport {
 
 inline constexpr std::uint32_t kReplayMax = 128;  // max_dest_rd_atomic at most
 
-// A READ or atomic request that was executed and may be asked for again (IBTA 9.7.5.1.1).
+// Packets of an answer to a READ.
+struct ReadAnswer {
+  Psn next;   // to send
+  Psn first;  // says FIRST or ONLY
+  Psn last;   // LAST or ONLY
+};
+
+// A READ, atomic, atomic write or FLUSH that was executed and may be asked for again
+// (IBTA 9.7.5.1.1).
 struct ReplayEntry {
   wire::Kind kind = wire::Kind::kReadRequest;
   bool is_used = false;
@@ -37,10 +47,35 @@ struct ReplayEntry {
   std::uint64_t address = 0;  // of a READ: where its first byte is
   std::uint32_t length = 0;
   RKey rkey;
+  PdId pd;       // in which it may reach: that of the QP, or of the SRQ that it named (XRC)
   LKey granted;  // of a READ whose window was invalidated before its answer: the region's
-  Psn send_psn;  // next response packet to send
-  Psn due_from;  // first packet of the response being given: it says FIRST or ONLY
-  Psn due_last;  // ... and its last: LAST or ONLY
+  ReadAnswer answer;
+};
+
+// Parts of READs that a peer asks for again which keeps what comes behind a gap: they go first, and
+// the answers that are being given go on. What has no room here the peer asks for once more.
+struct ReadParts {
+  struct Part {
+    std::uint8_t entry = 0;  // of RcResponder::replay
+    ReadAnswer answer;
+  };
+  static constexpr std::uint8_t kMax = 16;
+  std::uint8_t count = 0;
+  std::array<Part, kMax> parts;  // oldest first
+
+  [[nodiscard]] bool has_of(std::uint32_t entry) const {
+    return std::any_of(parts.begin(), parts.begin() + count,
+                       [entry](const Part& part) { return part.entry == entry; });
+  }
+  void add(std::size_t at, const Part& part) {
+    std::copy_backward(parts.begin() + at, parts.begin() + count, parts.begin() + count + 1);
+    parts[at] = part;
+    ++count;
+  }
+  void remove(std::size_t at) {
+    std::copy(parts.begin() + at + 1, parts.begin() + count, parts.begin() + at);
+    --count;
+  }
 };
 
 // This QP's packets in the stash (stash.h), in the order of their PSNs; 0: none.
@@ -83,16 +118,17 @@ struct RcResponder {
 
   // What is owed.
   bool ack_due = false;
-  bool nak_due = false;     // instead of the ACK
-  bool is_counted = false;  // in HcaState::responses_due
+  bool nak_due = false;        // instead of the ACK
+  bool owes_response = false;  // any of these, or of `due`, or a hint
   Fault nak_fault = Fault::kNone;
 
-  std::span<ReplayEntry> replay;   // kReplayMax of them, of verbs
+  std::span<ReplayEntry> replay;   // replay_limit of them at least, of verbs
   std::uint32_t replay_limit = 0;  // max_dest_rd_atomic
   std::uint32_t replay_next = 0;   // the entry to use next: the oldest
   std::uint32_t due_head = 0;
   std::uint32_t due_tail = 0;
   GapHints hints;
+  ReadParts parts;
   std::array<std::uint8_t, kReplayMax> due{};  // ring of replay indices to answer
 };
 

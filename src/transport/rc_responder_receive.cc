@@ -8,6 +8,7 @@
 #include "transport/rc.h"
 #include "transport/segment.h"
 #include "transport/stash.h"
+#include "transport/xrc_target.h"
 
 namespace uroce::transport {
 namespace {
@@ -23,15 +24,17 @@ ReplayEntry* keep(Qp& qp, const PacketView& view, std::uint32_t packets) {
   if (responder.replay_limit == 0) return nullptr;
   ReplayEntry& entry = responder.replay[responder.replay_next];
   if (entry.is_due && !cancel_repeat(responder, responder.replay_next)) return nullptr;
+  if (responder.parts.count != 0) [[unlikely]]
+    drop_parts(responder, responder.replay_next, entry.first_psn);
   entry.is_repeat = false;
   entry.granted = {};
+  entry.pd = qp.pd;
   entry.kind = view.opcode->kind;
   entry.is_used = true;
   entry.first_psn = view.bth.psn;
   entry.last_psn = view.bth.psn + (packets - 1);
   entry.msn = (responder.msn + 1) & 0xff'ffff;
-  entry.send_psn = entry.due_from = entry.first_psn;
-  entry.due_last = entry.last_psn;
+  entry.answer = {entry.first_psn, entry.first_psn, entry.last_psn};
   return &entry;
 }
 
@@ -47,7 +50,7 @@ Fault execute_read(HcaState& hca, Qp& qp, const PacketView& view) {
   if (reth.dma_bytes > kMessageBytesMax) return Fault::kInvalidRequest;
   if (hca.regions
           .resolve(reth.rkey, reth.virtual_address, reth.dma_bytes, Access::kRemoteRead,
-                   accessor(qp))
+                   accessor(qp), 0)
           .fault != memory::MemoryFault::kNone) {
     return Fault::kRemoteKey;
   }
@@ -83,17 +86,69 @@ Fault execute_atomic(HcaState& hca, Qp& qp, const PacketView& view) {
   return Fault::kNone;
 }
 
+// IBTA oA19-28: 8 bytes, aligned, or nothing.
+Fault execute_atomic_write(HcaState& hca, Qp& qp, const PacketView& view) {
+  constexpr std::size_t kWord = sizeof(std::uint64_t);
+  const wire::Reth& reth = view.reth;
+  if (reth.dma_bytes != kWord || view.payload.size() != kWord) return Fault::kInvalidRequest;
+  if (reth.virtual_address % kWord != 0) return Fault::kInvalidRequest;
+  const auto target = hca.regions.resolve(reth.rkey, reth.virtual_address, kWord,
+                                          Access::kRemoteWrite, accessor(qp));
+  if (target.fault != memory::MemoryFault::kNone) return Fault::kRemoteKey;
+  ReplayEntry* entry = keep(qp, view, 1);
+  if (entry == nullptr) return Fault::kInvalidRequest;
+  if (!memory::atomic_write(view.payload, target.base)) {
+    entry->is_used = false;  // an aligned address of an unaligned region
+    return Fault::kInvalidRequest;
+  }
+  advance(qp.responder, view, 1);
+  owe_kept(hca, qp);
+  return Fault::kNone;
+}
+
+// Is there memory of which this may be asked? A range of no bytes is all there is of it.
+bool may_flush(const HcaState& hca, const Qp& qp, const PacketView& view) {
+  const wire::Reth& reth = view.reth;
+  std::uint64_t address = reth.virtual_address;
+  std::uint64_t length = reth.dma_bytes;
+  if (view.feth.selectivity == wire::FlushSelectivity::kRegion) {
+    const memory::MemoryRegion* region = hca.regions.find(reth.rkey.value);
+    if (region == nullptr) return false;
+    address = region->iova;
+    length = 1;
+  }
+  return hca.regions.resolve(reth.rkey, address, length, flush_rights(view.feth), accessor(qp), 0)
+             .fault == memory::MemoryFault::kNone;
+}
+
+// IBTA annex 19. WRITEs before it have been carried out by the processor, so everybody sees them
+// already; persistence is no right that any memory of ours has.
+Fault execute_flush(HcaState& hca, Qp& qp, const PacketView& view) {
+  if (!view.feth.is_known()) return Fault::kInvalidRequest;
+  if (!may_flush(hca, qp, view)) return Fault::kRemoteKey;
+  if (keep(qp, view, 1) == nullptr) return Fault::kInvalidRequest;
+  advance(qp.responder, view, 1);
+  owe_kept(hca, qp);
+  return Fault::kNone;
+}
+
 Fault execute(HcaState& hca, Qp& qp, const PacketView& view) {
-  switch (view.opcode->kind) {
-    case Kind::kSend:
-      return execute_send(hca, qp, view);
-    case Kind::kWrite:
-      return execute_write(hca, qp, view);
+  const Kind kind = view.opcode->kind;
+  if (kind == Kind::kWrite) return execute_write(hca, qp, view);
+  if (kind == Kind::kSend) return execute_send(hca, qp, view);
+  switch (kind) {
     case Kind::kReadRequest:
       return execute_read(hca, qp, view);
     case Kind::kCompareSwap:
     case Kind::kFetchAdd:
       return execute_atomic(hca, qp, view);
+    case Kind::kAtomicWrite:
+      return execute_atomic_write(hca, qp, view);
+    case Kind::kFlush:
+      return execute_flush(hca, qp, view);
+    case Kind::kSend:
+    case Kind::kWrite:
+      break;  // see above
     case Kind::kReserved:
     case Kind::kReadResponse:
     case Kind::kAcknowledge:
@@ -130,12 +185,20 @@ void replay(HcaState& hca, Qp& qp, const PacketView& view) {
   if (entry == nullptr) return;  // C9-112: too old, nothing to say
   if (view.opcode->kind == Kind::kReadRequest) {
     if (!is_part_of(qp, *entry, view)) return;
-    entry->due_last = view.bth.psn + (packets_in(view.reth.dma_bytes, qp.path_mtu) - 1);
+    const Psn last = view.bth.psn + (packets_in(view.reth.dma_bytes, qp.path_mtu) - 1);
+    // Who does not want the rest again has it, or waits for it.
+    if (last != entry->last_psn) {
+      if (!entry->is_due && !qp.responder.parts.has_of(index)) entry->granted = {};
+      return owe_part(hca, qp, index, {view.bth.psn, view.bth.psn, last});
+    }
+    drop_parts(qp.responder, index, view.bth.psn);
+    entry->answer.last = last;
   }
-  entry->send_psn = entry->due_from = view.bth.psn;
+  entry->answer.next = entry->answer.first = view.bth.psn;
   if (!entry->is_due) {
     entry->is_repeat = true;
-    entry->granted = {};  // what is asked for now has to be granted now
+    // What is asked for now has to be granted now.
+    if (!qp.responder.parts.has_of(index)) entry->granted = {};
   }
   owe_replay(hca, qp, index);
 }
@@ -146,6 +209,8 @@ void on_duplicate(HcaState& hca, Qp& qp, const PacketView& view) {
     case Kind::kReadRequest:
     case Kind::kCompareSwap:
     case Kind::kFetchAdd:
+    case Kind::kFlush:
+    case Kind::kAtomicWrite:
       replay(hca, qp, view);
       break;
     case Kind::kSend:
@@ -169,11 +234,11 @@ void owe_nak(HcaState& hca, Qp& qp, Fault fault) {
   owe_response(hca, qp);
 }
 
-// It was carried out: what the peer is owed. A READ or atomic is answered already.
+// It was carried out: what the peer is owed. What has an answer of its own has it already.
 void acknowledge(HcaState& hca, Qp& qp, const PacketView& view) {
   RcResponder& responder = qp.responder;
   if (view.opcode->ends()) responder.msn = (responder.msn + 1) & 0xff'ffff;
-  if (!view.bth.ack_request || !view.opcode->payload) return;
+  if (!view.bth.ack_request || !view.opcode->is_acknowledged()) return;
   responder.ack_due = true;
   owe_response(hca, qp);
 }
@@ -182,6 +247,8 @@ void acknowledge(HcaState& hca, Qp& qp, const PacketView& view) {
 bool on_expected(HcaState& hca, Qp& qp, const PacketView& view) {
   qp.responder.gap_reported = false;
   Fault fault = check_order(qp.responder, view);
+  if (qp.service == Service::kXrcTarget && fault == Fault::kNone) [[unlikely]]
+    fault = select_srq(hca, qp, view);
   if (fault == Fault::kNone) fault = check_permission(qp, view);
   if (fault == Fault::kNone) fault = check_length(qp, view);
   if (fault == Fault::kNone) fault = execute(hca, qp, view);

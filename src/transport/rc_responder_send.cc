@@ -20,18 +20,20 @@ bool has_replay_due(const RcResponder& responder) {
 
 bool has_response_due(const RcResponder& responder) {
   return has_replay_due(responder) || responder.nak_due || responder.ack_due ||
-         responder.hints.count != 0;
+         responder.hints.count != 0 || responder.parts.count != 0;
 }
 
 void settle(HcaState& hca, RcResponder& responder) {
-  if (!responder.is_counted || has_response_due(responder)) return;
-  responder.is_counted = false;
+  if (!responder.owes_response || has_response_due(responder)) return;
+  responder.owes_response = false;
   --hca.responses_due;
 }
 
 wire::Bth response_header(const Qp& qp, wire::Opcode opcode, Psn psn) {
-  return {
-      .opcode = opcode, .pkey = qp.pkey, .destination = qp.attributes.destination_qpn, .psn = psn};
+  return {.opcode = wire::in_service(opcode, qp.wire_service),
+          .pkey = qp.pkey,
+          .destination = qp.attributes.destination_qpn,
+          .psn = psn};
 }
 
 Syndrome nak_syndrome(const Qp& qp, Fault fault) {
@@ -96,9 +98,19 @@ void send_atomic_acknowledge(Qp& qp, const ReplayEntry& entry, std::uint32_t ind
   finish_replay(qp.responder);
 }
 
-std::uint32_t packets_to_answer(const HcaState& hca, const Qp& qp, const ReplayEntry& entry) {
+// Of a FLUSH or an atomic write, as Linux's rxe answers them: a READ's answer of no bytes.
+void send_empty_response(Qp& qp, const ReplayEntry& entry, std::uint32_t index, TxBurst& burst) {
+  TxFrame& frame = burst.next();
+  build(frame, response_header(qp, wire::Opcode::kRcReadResponseOnly, entry.first_psn),
+        wire::Aeth{Syndrome::ack(), {entry.msn}});
+  address_frame(frame, qp, {FrameTag::Kind::kResponse, entry.first_psn, index});
+  burst.commit(0);
+  finish_replay(qp.responder);
+}
+
+std::uint32_t packets_to_answer(const HcaState& hca, const Qp& qp, const ReadAnswer& answer) {
   const LinkFacts& facts = hca.links[qp.link].facts;
-  const auto left = static_cast<std::uint32_t>(distance(entry.send_psn, entry.due_last)) + 1;
+  const auto left = static_cast<std::uint32_t>(distance(answer.next, answer.last)) + 1;
   return std::min<std::uint32_t>(
       {left, facts.max_run_packets, packets_within(facts.max_run_bytes, qp.path_mtu)});
 }
@@ -107,16 +119,16 @@ memory::Resolved source_of(const HcaState& hca, const Qp& qp, const ReplayEntry&
                            std::uint64_t offset, std::uint64_t bytes) {
   using memory::Access;
   return entry.granted == LKey{} ? hca.regions.resolve(entry.rkey, entry.address + offset, bytes,
-                                                       Access::kRemoteRead, accessor(qp))
+                                                       Access::kRemoteRead, {entry.pd, qp.number})
                                  : hca.regions.resolve(entry.granted, entry.value + offset, bytes,
-                                                       Access::kNone, qp.pd);
+                                                       Access::kNone, entry.pd);
 }
 
-// False: the memory is not the peer's to read any more.
-bool send_read_response(HcaState& hca, Qp& qp, ReplayEntry& entry, std::uint32_t index,
-                        TxBurst& burst) {
-  const std::uint32_t packets = packets_to_answer(hca, qp, entry);
-  const std::uint64_t offset = offset_of(entry.first_psn, entry.send_psn, qp.path_mtu);
+// Of `answer`, which is one to `entry`. False: the memory is not the peer's to read any more.
+bool send_read_response(HcaState& hca, Qp& qp, const ReplayEntry& entry, ReadAnswer& answer,
+                        FrameTag tag, TxBurst& burst) {
+  const std::uint32_t packets = packets_to_answer(hca, qp, answer);
+  const std::uint64_t offset = offset_of(entry.first_psn, answer.next, qp.path_mtu);
   const auto bytes = static_cast<std::uint32_t>(
       std::min<std::uint64_t>(entry.length - offset, std::uint64_t{packets} * qp.path_mtu));
   const memory::Resolved source = source_of(hca, qp, entry, offset, bytes);
@@ -125,49 +137,103 @@ bool send_read_response(HcaState& hca, Qp& qp, ReplayEntry& entry, std::uint32_t
   TxFrame& frame = burst.next();
   frame.payload_bytes = bytes;
   frame.packet_count = static_cast<std::uint16_t>(packets);
-  const bool begins = entry.send_psn == entry.due_from;
-  const bool ends = entry.send_psn + (packets - 1) == entry.due_last;
+  const bool begins = answer.next == answer.first;
+  const bool ends = answer.next + (packets - 1) == answer.last;
   const wire::Bth bth =
       response_header(qp,
                       wire::pick_opcode(wire::Service::kRc, wire::Kind::kReadResponse,
                                         wire::make_place(begins, ends)),
-                      entry.send_psn);
+                      answer.next);
   if (begins || ends) {
     build(frame, bth, wire::Aeth{Syndrome::ack(), {entry.msn}});
   } else {
     build(frame, bth);
   }
-  address_frame(frame, qp, {FrameTag::Kind::kResponse, entry.send_psn, index});
+  address_frame(frame, qp, tag);
   if (bytes != 0) burst.free_pieces()[0] = {source.base, bytes};
   burst.commit(bytes == 0 ? 0 : 1);
-  entry.send_psn += packets;
-  if (ends) finish_replay(qp.responder);
+  answer.next += packets;
   return true;
 }
 
-// The answer to the oldest request that waits for one; false: it cannot be given.
+bool is_given(const ReadAnswer& answer) { return answer.next == answer.last + 1; }
+
+bool send_read(HcaState& hca, Qp& qp, ReplayEntry& entry, std::uint32_t index, TxBurst& burst) {
+  const FrameTag tag{FrameTag::Kind::kResponse, entry.answer.next, index};
+  if (!send_read_response(hca, qp, entry, entry.answer, tag, burst)) return false;
+  if (is_given(entry.answer)) finish_replay(qp.responder);
+  return true;
+}
+
+[[gnu::cold]] bool send_part(HcaState& hca, Qp& qp, TxBurst& burst) {
+  ReadParts& parts = qp.responder.parts;
+  ReadParts::Part& part = parts.parts.front();
+  const auto left = static_cast<std::uint32_t>(distance(part.answer.next, part.answer.last));
+  const FrameTag tag{FrameTag::Kind::kPart, part.answer.next, left << 8 | part.entry};
+  const ReplayEntry& entry = qp.responder.replay[part.entry];
+  if (!send_read_response(hca, qp, entry, part.answer, tag, burst)) return false;
+  if (is_given(part.answer)) parts.remove(0);
+  return true;
+}
+
+// What was refused of a part goes first again; as a part that begins there.
+[[gnu::cold]] void unsend_part(ReadParts& parts, FrameTag tag) {
+  const auto entry = static_cast<std::uint8_t>(tag.index);
+  const Psn last = tag.psn + (tag.index >> 8);
+  const ReadParts::Part part{entry, {tag.psn, tag.psn, last}};
+  const ReadParts::Part& first = parts.parts.front();
+  if (parts.count != 0 && first.entry == entry && first.answer.last == last) {
+    parts.parts.front() = part;
+  } else if (parts.count != ReadParts::kMax) {
+    parts.add(0, part);
+  }
+}
+
+// The answer to the oldest request that waits for one, or to a part of it; false: it cannot be
+// given.
 bool send_replay(HcaState& hca, Qp& qp, TxBurst& burst) {
   RcResponder& responder = qp.responder;
   const std::uint32_t index = responder.due[responder.due_head % kReplayMax];
   ReplayEntry& entry = responder.replay[index];
-  if (entry.kind == wire::Kind::kReadRequest) {
-    return send_read_response(hca, qp, entry, index, burst);
+  switch (entry.kind) {
+    case wire::Kind::kReadRequest:
+      return send_read(hca, qp, entry, index, burst);
+    case wire::Kind::kFlush:
+    case wire::Kind::kAtomicWrite:
+      send_empty_response(qp, entry, index, burst);
+      return true;
+    case wire::Kind::kCompareSwap:
+    case wire::Kind::kFetchAdd:
+      send_atomic_acknowledge(qp, entry, index, burst);
+      return true;
+    case wire::Kind::kReserved:
+    case wire::Kind::kSend:
+    case wire::Kind::kWrite:
+    case wire::Kind::kReadResponse:
+    case wire::Kind::kAcknowledge:
+    case wire::Kind::kAtomicAcknowledge:
+      break;  // not kept
   }
-  send_atomic_acknowledge(qp, entry, index, burst);
-  return true;
+  return false;
+}
+
+// The NAK is for the packet that cannot be sent; nothing behind it will be answered.
+[[gnu::cold]] void refuse_read(HcaState& hca, Qp& qp, Psn psn) {
+  qp.responder.expected_psn = psn;
+  forget_responses(hca, qp);
+  raise(hca, qp, Fault::kRemoteKey);
 }
 
 }  // namespace
 
 bool next_response(HcaState& hca, Qp& qp, TxBurst& burst) {
   RcResponder& responder = qp.responder;
-  if (has_replay_due(responder)) {
+  if (responder.parts.count != 0) [[unlikely]] {
+    if (!send_part(hca, qp, burst)) refuse_read(hca, qp, responder.parts.parts.front().answer.next);
+  } else if (has_replay_due(responder)) {
     if (!send_replay(hca, qp, burst)) {
-      // The NAK is for the packet that cannot be sent; nothing behind it will be answered.
-      const ReplayEntry& entry = responder.replay[responder.due[responder.due_head % kReplayMax]];
-      responder.expected_psn = entry.send_psn;
-      forget_responses(hca, qp);
-      raise(hca, qp, Fault::kRemoteKey);
+      const std::uint32_t index = responder.due[responder.due_head % kReplayMax];
+      refuse_read(hca, qp, responder.replay[index].answer.next);
     }
   } else if (responder.nak_due || responder.ack_due) {
     send_acknowledge(hca, qp, burst);
@@ -186,9 +252,11 @@ void unsend_response(HcaState& hca, Qp& qp, FrameTag tag) {
     responder.nak_due = true;
   } else if (tag.kind == FrameTag::Kind::kHint) {
     return;  // the peer finds out by itself
+  } else if (tag.kind == FrameTag::Kind::kPart) {
+    unsend_part(responder.parts, tag);
   } else {
     ReplayEntry& entry = responder.replay[tag.index];
-    entry.send_psn = tag.psn;
+    entry.answer.next = tag.psn;
     if (!entry.is_due) {  // it was finished: in front again
       entry.is_due = true;
       responder.due[--responder.due_head % kReplayMax] = static_cast<std::uint8_t>(tag.index);
@@ -198,8 +266,8 @@ void unsend_response(HcaState& hca, Qp& qp, FrameTag tag) {
 }
 
 void owe_response(HcaState& hca, Qp& qp) {
-  if (!qp.responder.is_counted) {
-    qp.responder.is_counted = true;
+  if (!qp.responder.owes_response) {
+    qp.responder.owes_response = true;
     ++hca.responses_due;
   }
   make_ready(hca, qp);
@@ -223,6 +291,25 @@ void owe_replay(HcaState& hca, Qp& qp, std::uint32_t entry) {
   owe_response(hca, qp);
 }
 
+void owe_part(HcaState& hca, Qp& qp, std::uint32_t entry, const ReadAnswer& answer) {
+  ReadParts& parts = qp.responder.parts;
+  const auto is_same = [&](const ReadParts::Part& part) {
+    return part.entry == entry && part.answer.last == answer.last &&
+           is_at_or_before(part.answer.next, answer.next);
+  };
+  const auto waiting = std::span(parts.parts).first(parts.count);
+  if (parts.count == ReadParts::kMax || std::ranges::any_of(waiting, is_same)) return;
+  parts.add(parts.count, {static_cast<std::uint8_t>(entry), answer});
+  owe_response(hca, qp);
+}
+
+void drop_parts(RcResponder& responder, std::uint32_t entry, Psn from) {
+  for (std::size_t i = responder.parts.count; i-- != 0;) {
+    const ReadParts::Part& part = responder.parts.parts[i];
+    if (part.entry == entry && is_at_or_before(from, part.answer.next)) responder.parts.remove(i);
+  }
+}
+
 bool cancel_repeat(RcResponder& responder, std::uint32_t entry) {
   if (!responder.replay[entry].is_repeat) return false;
   std::uint32_t kept = responder.due_head;
@@ -240,7 +327,7 @@ void forget_responses(HcaState& hca, Qp& qp) {
   for (ReplayEntry& entry : responder.replay) entry.is_due = entry.is_used = false;
   responder.due_head = responder.due_tail = 0;
   responder.ack_due = responder.nak_due = false;
-  responder.hints.count = 0;
+  responder.hints.count = responder.parts.count = 0;
   settle(hca, responder);
 }
 

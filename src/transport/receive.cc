@@ -57,6 +57,11 @@ Fault place_received(HcaState& hca, Qp& qp, ConstBytes payload) {
   return Fault::kNone;
 }
 
+void fail_receive(HcaState& hca, Qp& qp, Fault fault) {
+  complete_receive(hca, qp, {.status = kFaults[static_cast<std::size_t>(fault)].receive_status});
+  if (fault != Fault::kReceiveTooShort) enter_error(hca, qp);
+}
+
 void finish_receive(HcaState& hca, Qp& qp, const wire::PacketView& view, WcOpcode opcode) {
   Received received{
       .opcode = opcode, .byte_count = qp.responder.message_bytes, .solicited = view.bth.solicited};
@@ -71,6 +76,8 @@ void finish_receive(HcaState& hca, Qp& qp, const wire::PacketView& view, WcOpcod
   if (view.opcode->deth) {
     received.flags |= wc_flag::kGrh;
     received.source = view.deth.source;
+    received.service_level =
+        view.packet->destination->is_ipv4() ? packet_kind::kUdpIpv4 : packet_kind::kUdpIpv6;
   }
   complete_receive(hca, qp, received);
 }

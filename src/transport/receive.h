@@ -13,6 +13,9 @@ namespace uroce::transport {
 [[nodiscard]] Fault take_receive(HcaState& hca, Qp& qp);
 // Behind what was placed so far; qp.responder.message_bytes is the caller's to count.
 [[nodiscard]] Fault place_received(HcaState& hca, Qp& qp, ConstBytes payload);
+// A datagram, or a frame, could not be placed: its receive says why. One that is too long may be a
+// stranger's, and is not the end of the queue pair.
+void fail_receive(HcaState& hca, Qp& qp, Fault fault);
 // With message_bytes, and what the packet that ended the message carries.
 void finish_receive(HcaState& hca, Qp& qp, const wire::PacketView& view, WcOpcode opcode);
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "transport/read_gaps.h"
 #include "transport/retry.h"
 
 namespace uroce::transport {
@@ -10,7 +11,9 @@ namespace {
 
 // So many gaps are tried on a peer that has never shown that it keeps what follows them.
 inline constexpr std::uint8_t kFailuresMax = 8;
-inline constexpr std::uint8_t kEarlyMax = 3;  // in one ACK time-out
+// In one ACK time-out.
+inline constexpr std::uint8_t kEarlyMax = 3;
+inline constexpr std::uint8_t kJudgedMax = 255;
 
 bool is_lossless(const HcaState& hca, const Qp& qp) {
   return hca.links[qp.link].facts.trusted_memory;
@@ -20,14 +23,10 @@ bool has_something_on_its_way(const RcRequester& requester) {
   return requester.oldest_unacked_psn != requester.send_psn;
 }
 
-// Only data is sent again in parts: a READ is asked for again as a whole from where it stands.
+// What is kept behind a gap is the peer's affair with data, and ours with a READ (read_gaps.h).
 bool is_data_missing(const Qp& qp) {
   const SendWqe& oldest = qp.send_queue.at(qp.requester.oldest_index);
   return !is_read_or_atomic(oldest.operation) && oldest.status == WcStatus::kSuccess;
-}
-
-std::span<Hole> holes(Recovery& recovery) {
-  return std::span(recovery.holes).first(recovery.hole_count);
 }
 
 bool is_in(const Hole& hole, Psn psn) {
@@ -75,6 +74,7 @@ void on_no_more(HcaState& hca, Qp& qp, const Hole& hole) {
 // Of packets sent again because an answer was late: if this can be the answer to the second one,
 // the first was lost. Else it was only late, and the time that is measured is a true one.
 void judge_guesses(Instant now, RcRequester& requester) {
+  if (requester.recovery.is_reading) return;
   for (const Hole& hole : holes(requester.recovery)) {
     if (hole.is_told || hole.is_due || !is_usual(requester.round_trip, now - hole.sent_at))
       continue;
@@ -86,6 +86,7 @@ void judge_guesses(Instant now, RcRequester& requester) {
 // What was acknowledged takes its holes along, and the last of them tells about the peer.
 [[gnu::cold]] void judge(HcaState& hca, Qp& qp) {
   Recovery& recovery = qp.requester.recovery;
+  if (recovery.is_reading) return;
   const Psn oldest = qp.requester.oldest_unacked_psn;
   Hole filled;
   std::uint8_t kept = 0;
@@ -122,7 +123,9 @@ void start_early_timer(HcaState& hca, Instant now, Qp& qp) {
 
 void on_acknowledged(HcaState& hca, Instant now, Qp& qp) {
   RcRequester& requester = qp.requester;
-  judge_guesses(now, requester);
+  // Where nothing can be lost, only a peer that did not run limits the flight.
+  if (is_lossless(hca, qp) && !requester.flight.is_limited()) return;
+  if (requester.recovery.hole_count != 0) judge_guesses(now, requester);
   on_progress(requester.round_trip, now, requester.oldest_unacked_psn);
   on_progress(requester.flight, now, requester.round_trip.shortest, requester.oldest_unacked_psn,
               requester.send_psn);
@@ -131,6 +134,7 @@ void on_acknowledged(HcaState& hca, Instant now, Qp& qp) {
 
 void on_hint(HcaState& hca, Qp& qp, Psn psn) {
   RcRequester& requester = qp.requester;
+  if (requester.recovery.is_reading) return;
   if (!requester.recovery.is_proven || is_at_or_before(psn, requester.oldest_unacked_psn) ||
       !is_before(psn, requester.send_psn) || find_hole(requester.recovery, psn) != nullptr) {
     return;
@@ -142,18 +146,24 @@ void on_hint(HcaState& hca, Qp& qp, Psn psn) {
 void restart_early_timer(HcaState& hca, Instant now, Qp& qp) {
   if (is_lossless(hca, qp)) return;
   qp.requester.recovery.early_left = kEarlyMax;
+  qp.requester.recovery.judged_left = kJudgedMax;
   start_early_timer(hca, now, qp);
 }
 
 void on_early_deadline(HcaState& hca, Instant now, Qp& qp) {
   RcRequester& requester = qp.requester;
   Recovery& recovery = requester.recovery;
-  if (!has_something_on_its_way(requester) || recovery.due_count != 0) return;
+  if (!has_something_on_its_way(requester) || recovery.early_left == 0) return;
+  // What is due leaves first; that may be lost, too.
+  if (recovery.due_count != 0) return start_early_timer(hca, now, qp);
   --recovery.early_left;
   lose_patience(requester.round_trip);
   ++hca.counters.early_retransmissions;
   Hole* const missing = find_hole(recovery, requester.oldest_unacked_psn);
-  if (!is_data_missing(qp)) {
+  if (recovery.is_reading && recovery.hole_count != 0) {
+    stop_probe(requester.round_trip);
+    ask_again(hca, qp);
+  } else if (!is_data_missing(qp)) {
     go_back(hca, qp);
   } else if (missing != nullptr) {
     missing->is_due = true;
@@ -167,6 +177,10 @@ void on_early_deadline(HcaState& hca, Instant now, Qp& qp) {
 
 bool is_being_recovered(Qp& qp) {
   return find_hole(qp.requester.recovery, qp.requester.oldest_unacked_psn) != nullptr;
+}
+
+bool may_read_on(const HcaState& hca, const Qp& qp) {
+  return !is_lossless(hca, qp) && qp.requester.recovery.hole_count == 0;
 }
 
 bool recover_oldest(HcaState& hca, Qp& qp) {
@@ -183,7 +197,10 @@ bool recover_oldest(HcaState& hca, Qp& qp) {
 }
 
 void abandon_recovery(Qp& qp) {
-  qp.requester.recovery.hole_count = qp.requester.recovery.due_count = 0;
+  Recovery& recovery = qp.requester.recovery;
+  recovery.hole_count = recovery.due_count = 0;
+  recovery.is_reading = false;
+  recovery.told = Recovery::Told::kNothing;
 }
 
 Hole& next_due_hole(Qp& qp) {

@@ -23,9 +23,16 @@
 // (engine.cc).
 #pragma once
 
+#include <span>
+
 #include "transport/hca_state.h"
 
 namespace uroce::transport {
+
+// Those that there are, in the order of their PSNs.
+inline std::span<Hole> holes(Recovery& recovery) {
+  return std::span(recovery.holes).first(recovery.hole_count);
+}
 
 // A frame was sent whose packet `psn` asks for an answer. Behind a gap that would tell of the gap.
 inline void on_answer_asked(Instant now, Qp& qp, Psn psn) {
@@ -46,6 +53,8 @@ void on_early_deadline(HcaState& hca, Instant now, Qp& qp);
 [[nodiscard]] bool is_being_recovered(Qp& qp);
 // Sends it again, and no more; false: everything has to be.
 [[nodiscard]] bool recover_oldest(HcaState& hca, Qp& qp);
+// READ responses may be kept from here on, while one is missing.
+[[nodiscard]] bool may_read_on(const HcaState& hca, const Qp& qp);
 // Everything is sent again, or nothing any more.
 void abandon_recovery(Qp& qp);
 

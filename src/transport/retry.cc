@@ -2,6 +2,7 @@
 #include "transport/retry.h"
 
 #include "transport/complete.h"
+#include "transport/read_gaps.h"
 #include "transport/recovery.h"
 #include "transport/window.h"
 #include "wire/aeth.h"
@@ -41,6 +42,7 @@ void on_ack_timeout(HcaState& hca, Instant now, Qp& qp) {
   }
   ++hca.counters.timeouts;
   on_loss(qp.requester.flight);
+  if (qp.requester.rewound) limit_to_one(qp.requester.flight);
   if (!use_retry(hca, qp)) return;
   go_back(hca, qp);
   restart_timer(hca, now, qp);
@@ -64,7 +66,7 @@ void on_progress(HcaState& hca, Instant now, Qp& qp) {
   requester.rewound = false;
   requester.retries_left = qp.attributes.retry_count;
   requester.rnr_retries_left = qp.attributes.rnr_retry;
-  requester.rnr_waiting = false;
+  requester.rnr_waiting = requester.was_not_ready = false;
   on_acknowledged(hca, now, qp);
   restart_timer(hca, now, qp);
 }
@@ -93,10 +95,23 @@ void go_back(HcaState& hca, Qp& qp) {
 }
 
 void on_sequence_nak(HcaState& hca, Instant now, Qp& qp) {
-  if (qp.requester.rewound || is_being_recovered(qp)) return;
-  if (!use_retry(hca, qp)) return;
+  const RcRequester& requester = qp.requester;
+  if (requester.rewound || requester.rnr_waiting || is_being_recovered(qp)) return;
+  // Linux's rxe reports what follows a request that it was not ready for as a gap, at every try.
+  if (!requester.was_not_ready && !use_retry(hca, qp)) return;
   if (!recover_oldest(hca, qp)) go_back(hca, qp);
   restart_timer(hca, now, qp);
+}
+
+bool on_read_gap(HcaState& hca, Instant now, Qp& qp) {
+  const RcRequester& requester = qp.requester;
+  if (requester.rnr_waiting || !may_read_on(hca, qp)) return false;
+  // Since a rewind the retry is used up already.
+  const bool is_retry = !requester.rewound && !requester.was_not_ready;
+  if (is_retry && !use_retry(hca, qp)) return true;  // it is over
+  begin_reading(qp);
+  restart_timer(hca, now, qp);
+  return true;
 }
 
 void on_rnr_nak(HcaState& hca, Instant now, Qp& qp, std::uint8_t timer) {
@@ -112,7 +127,7 @@ void on_rnr_nak(HcaState& hca, Instant now, Qp& qp, std::uint8_t timer) {
   }
   go_back(hca, qp);
   requester.rewound = false;  // the responder reports a gap anew after it was not ready
-  requester.rnr_waiting = true;
+  requester.rnr_waiting = requester.was_not_ready = true;
   hca.early_deadlines.set(qp.early_timer, Instant::never());
   hca.deadlines.set(qp.ack_timer, now + wire::kRnrTimers[timer % wire::kRnrTimers.size()]);
 }

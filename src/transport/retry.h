@@ -4,9 +4,9 @@
 //
 // The timer runs while anything is unacknowledged, from the last progress. A sequence NAK or an
 // expired timer uses up one of retry_cnt; progress gives all of them back. An RNR NAK silences the
-// requester for the time it names and uses up one of rnr_retry, where 7 is without end. The RNR
-// wait and the ACK timer exclude each other and share one. What can be done sooner and with less is
-// in recovery.h.
+// requester for the time it names and uses up one of rnr_retry, where 7 is without end; a gap that
+// is reported behind it, once for each, costs nothing more. The RNR wait and the ACK timer exclude
+// each other and share one. What can be done sooner and with less is in recovery.h.
 #pragma once
 
 #include "transport/hca_state.h"
@@ -28,6 +28,8 @@ void go_back(HcaState& hca, Qp& qp);
 
 // A NAK for a gap, explicit or implied by a response that overtook another.
 void on_sequence_nak(HcaState& hca, Instant now, Qp& qp);
+// One that READ responses imply and go on behind. False: they are not kept.
+[[nodiscard, gnu::cold]] bool on_read_gap(HcaState& hca, Instant now, Qp& qp);
 void on_rnr_nak(HcaState& hca, Instant now, Qp& qp, std::uint8_t timer);
 void on_deadline(HcaState& hca, Instant now, Qp& qp);
 

@@ -2,7 +2,6 @@
 // The responder of unreliable datagrams (IBTA 9.8.3.2): the Q_Key must be the QP's; what arrives is
 // placed behind 40 bytes that say where it is from. A datagram for which no receive request waits
 // is lost.
-#include "transport/complete.h"
 #include "transport/receive.h"
 #include "transport/unreliable.h"
 #include "wire/grh.h"
@@ -34,10 +33,7 @@ void on_datagram(HcaState& hca, Qp& qp, const wire::PacketView& view) {
   }
   qp.responder.message_bytes = 0;
   if (const Fault fault = place(hca, qp, view); fault != Fault::kNone) {
-    complete_receive(hca, qp, {.status = kFaults[static_cast<std::size_t>(fault)].receive_status});
-    // A stranger's datagram that is too long is not the end of the queue pair.
-    if (fault != Fault::kReceiveTooShort) enter_error(hca, qp);
-    return;
+    return fail_receive(hca, qp, fault);
   }
   finish_receive(hca, qp, view, WcOpcode::kReceive);
 }

@@ -10,7 +10,7 @@ void settle(HcaState& hca, Qp& qp) {
   RcRequester& requester = qp.requester;
   while (requester.oldest_index != requester.send_index) {
     const SendWqe& wqe = qp.send_queue.at(requester.oldest_index);
-    complete_send(hca, qp, WcStatus::kSuccess, wqe.length);
+    complete_send(hca, qp, WcStatus::kSuccess, is_local(wqe.operation) ? 0 : wqe.length);
   }
   requester.oldest_unacked_psn = requester.send_psn;
   if (requester.send_index != requester.assigned_index) {

@@ -9,7 +9,7 @@
 
 namespace uroce::transport {
 
-// A frame of the QP is in the burst at hand.
+// A frame of the QP is in the burst at hand, or it has come to a local operation.
 inline void await_settlement(HcaState& hca, Qp& qp) { hca.unsettled.push_back(qp); }
 // The burst was taken but for what was unsent: completes what was sent.
 void settle(HcaState& hca);

@@ -81,4 +81,12 @@ inline std::uint32_t read_piece_packets(const HcaState& hca, const Qp& qp) {
   return std::max<std::uint32_t>(1, window / 2 / window_cost(1, qp.path_mtu));
 }
 
+// The packets of the piece that begins at `psn`, or what is left of one from there.
+inline std::uint32_t read_piece(const HcaState& hca, const Qp& qp, const SendWqe& wqe, Psn psn) {
+  const auto total = static_cast<std::uint32_t>(distance(wqe.first_psn, wqe.last_psn)) + 1;
+  const auto done = static_cast<std::uint32_t>(distance(wqe.first_psn, psn));
+  const std::uint32_t piece = read_piece_packets(hca, qp);
+  return std::min(total, (done / piece + 1) * piece) - done;
+}
+
 }  // namespace uroce::transport

@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 
 namespace uroce::transport {
@@ -57,6 +58,18 @@ class WorkQueue {
 
   // Core side.
   [[nodiscard]] std::uint32_t posted() const { return posted_.load(std::memory_order_seq_cst); }
+
+  // What is posted from `next` on goes on in `memory`, which is as in set_memory; it has to fit.
+  // Nobody may post or take meanwhile.
+  void move_to(std::span<std::byte> memory, std::uint32_t capacity, std::uint32_t next) {
+    const std::byte* const before = memory_;
+    const std::uint32_t mask_before = mask_;
+    set_memory(memory, capacity, stride_);
+    for (; next != posted(); ++next) {
+      const std::byte* const slot = before + std::size_t{next & mask_before} * stride_;
+      std::memcpy(static_cast<void*>(&at(next)), slot, stride_);
+    }
+  }
 
   // Empties the ring (QP to RESET); nobody may post or poll meanwhile.
   void reset() {

@@ -25,20 +25,36 @@ enum class SendOperation : std::uint8_t {
   kSendWithInvalidate,
   kBindWindow,
   kLocalInvalidate,
+  kAtomicWrite,
 };
-inline constexpr std::size_t kSendOperationCount = 10;
+inline constexpr std::size_t kSendOperationCount = 11;
+
+// Is it one of these? Two instructions, however many they are.
+template <SendOperation... kOperations>
+constexpr bool is_any_of(SendOperation o) {
+  constexpr std::uint32_t kSet = ((1U << static_cast<unsigned>(kOperations)) | ...);
+  return (kSet >> static_cast<unsigned>(o) & 1U) != 0;
+}
 
 constexpr bool is_atomic(SendOperation o) {
-  return o == SendOperation::kCompareSwap || o == SendOperation::kFetchAdd;
+  return is_any_of<SendOperation::kCompareSwap, SendOperation::kFetchAdd>(o);
 }
-// Answered by data, and so counted against max_rd_atomic.
+// Answered each by itself, and so counted against max_rd_atomic.
 constexpr bool is_read_or_atomic(SendOperation o) {
-  return o == SendOperation::kRead || is_atomic(o);
+  return is_any_of<SendOperation::kRead, SendOperation::kCompareSwap, SendOperation::kFetchAdd,
+                   SendOperation::kAtomicWrite>(o);
 }
-
+// Of one word, so of one packet.
+constexpr bool is_word(SendOperation o) {
+  return is_any_of<SendOperation::kCompareSwap, SendOperation::kFetchAdd,
+                   SendOperation::kAtomicWrite>(o);
+}
+constexpr bool is_write(SendOperation o) {
+  return is_any_of<SendOperation::kWrite, SendOperation::kWriteWithImmediate>(o);
+}
 // Carried out where it is posted: nothing is sent (local_operation.h).
 constexpr bool is_local(SendOperation o) {
-  return o == SendOperation::kBindWindow || o == SendOperation::kLocalInvalidate;
+  return is_any_of<SendOperation::kBindWindow, SendOperation::kLocalInvalidate>(o);
 }
 
 namespace send_flag {
@@ -75,6 +91,7 @@ enum class WcOpcode : std::uint8_t {
   kFetchAdd = 4,
   kBindWindow = 5,
   kLocalInvalidate = 6,
+  kAtomicWrite = 9,
   kReceive = 128,
   kReceiveRdmaWithImmediate = 129,
 };
@@ -114,6 +131,19 @@ struct SendWqe {
     return {reinterpret_cast<AddressPath*>(static_cast<std::uintptr_t>(compare_add)),
             {static_cast<std::uint32_t>(swap)},
             {static_cast<std::uint32_t>(swap >> 32)}};
+  }
+
+  // Of XRC: the peer's shared receive queue, where the operation has a place to spare. Set after
+  // everything else.
+  void set_srq(Qpn number) {
+    if (is_atomic(operation)) {
+      immediate = number.value;
+    } else {
+      compare_add = number.value;
+    }
+  }
+  [[nodiscard]] Qpn srq() const {
+    return {is_atomic(operation) ? immediate : static_cast<std::uint32_t>(compare_add)};
   }
 
   // Of a binding, in place of what a request to the peer has.

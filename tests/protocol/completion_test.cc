@@ -57,6 +57,49 @@ TEST(CompletionQueueTest, ArmedOnceAnnouncedOnce) {
   EXPECT_FALSE(ring.cq.publish({}));
 }
 
+// Programs poll until nothing is left, arm and sleep.
+TEST(CompletionQueueTest, WhatCameBetweenPollingAndArmingIsAnnounced) {
+  Ring ring(8);
+  ASSERT_TRUE(ring.stage(1));
+  EXPECT_FALSE(ring.cq.publish({}));
+  ring.cq.arm(Arm::kAny);
+  EXPECT_TRUE(ring.cq.announce_missed());
+  ring.cq.arm(Arm::kAny);
+  EXPECT_FALSE(ring.cq.announce_missed());  // once
+  ASSERT_TRUE(ring.stage(2));
+  EXPECT_TRUE(ring.cq.publish({}));
+}
+
+TEST(CompletionQueueTest, WhatWasAnnouncedOrPolledIsNotAnnouncedByArming) {
+  Ring ring(8);
+  ring.cq.arm(Arm::kAny);
+  ASSERT_TRUE(ring.stage(1));
+  EXPECT_TRUE(ring.cq.publish({}));
+  ring.cq.arm(Arm::kAny);
+  EXPECT_FALSE(ring.cq.announce_missed());
+  ASSERT_TRUE(ring.stage(2));
+  EXPECT_TRUE(ring.cq.publish({}));
+  ASSERT_TRUE(ring.stage(3));
+  EXPECT_FALSE(ring.cq.publish({}));
+  (void)ring.drain();
+  ring.cq.arm(Arm::kAny);
+  EXPECT_FALSE(ring.cq.announce_missed());
+}
+
+TEST(CompletionQueueTest, ArmedForSolicitedOnlyThoseAreMissed) {
+  Ring ring(8);
+  ASSERT_TRUE(ring.stage(1));
+  EXPECT_FALSE(ring.cq.publish({}));
+  ring.cq.arm(Arm::kSolicited);
+  EXPECT_FALSE(ring.cq.announce_missed());
+  EXPECT_FALSE(ring.cq.publish({}));
+  Ring other(8);
+  ASSERT_TRUE(other.stage(1, {1}, true));
+  EXPECT_FALSE(other.cq.publish({}));
+  other.cq.arm(Arm::kSolicited);
+  EXPECT_TRUE(other.cq.announce_missed());
+}
+
 TEST(CompletionQueueTest, SolicitedArmWaitsForSolicited) {
   Ring ring(8);
   ring.cq.arm(Arm::kSolicited);
@@ -109,6 +152,33 @@ TEST(CqOverrun, IsAnEventAndEndsTheQp) {
   EXPECT_TRUE(cq_error);
   EXPECT_TRUE(qp_fatal);
   EXPECT_EQ(qp.qp.state.load(), QpState::kErr);
+}
+
+// Each QP that lost a completion hears of it and ends, however many share the queue; the queue's
+// own event is one.
+TEST(CqOverrun, EndsEachQpThatLostACompletion) {
+  Endpoint endpoint(4096, 1);
+  endpoint.set_link(wire_link());
+  const Qpn numbers[] = {{0x101}, {0x102}};
+  for (const Qpn number : numbers) {
+    TestQp& qp = endpoint.add_qp(number);
+    endpoint.to_init(qp);
+    endpoint.to_rtr(qp, {0x201}, Psn(0));
+    for (std::uint64_t i = 0; i < 3; ++i) endpoint.post_receive(qp, i, {endpoint.sge(0, 8)});
+    for (std::uint32_t i = 0; i < 2; ++i) {
+      endpoint.receive(make_packet(
+          {.opcode = wire::Opcode::kRcSendOnly, .destination = number, .psn = Psn(i)}, 8));
+    }
+    EXPECT_EQ(qp.qp.state.load(), QpState::kErr);
+  }
+  int cq_errors = 0;
+  std::vector<Qpn> fatal;
+  while (auto event = endpoint.event()) {
+    cq_errors += event->cq == &endpoint.cq && event->type == EventType::kCqError;
+    if (event->type == EventType::kQpFatal) fatal.push_back(event->qp->number);
+  }
+  EXPECT_EQ(cq_errors, 1);
+  EXPECT_THAT(fatal, ::testing::ElementsAre(numbers[0], numbers[1]));
 }
 
 // Case P86: a slot is free when its completion was polled, not before.

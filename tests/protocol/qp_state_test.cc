@@ -18,10 +18,10 @@ class QpStateTest : public RcTest {
   }
 };
 
-// IBTA 11.2.5.2, for RC: exactly these changes exist.
+// IBTA 11.2.5.2, for RC: exactly these changes exist. RESET to ERR is none, as in Linux.
 TEST(QpStateTable, ChangesOfState) {
   const bool expected[7][7] = {//            RESET  INIT   RTR    RTS    SQD    SQE    ERR
-                               /* RESET */ {true, true, false, false, false, false, true},
+                               /* RESET */ {true, true, false, false, false, false, false},
                                /* INIT  */ {true, true, true, false, false, false, true},
                                /* RTR   */ {true, false, false, true, false, false, true},
                                /* RTS   */ {true, false, false, true, true, false, true},
@@ -115,6 +115,29 @@ TEST_F(QpStateTest, DrainedIsReportedOnlyForTheChangeThatAskedForIt) {
   ASSERT_EQ(go(QpState::kSqd), 0);
   EXPECT_FALSE(endpoint.event());
   EXPECT_FALSE(endpoint.hca.query_qp(qp.qp).sqd_notify);
+}
+
+// As rxe has it: what was begun is awaited, or given up.
+TEST_F(QpStateTest, SqdIsLeftOnceDrainedOrForGood) {
+  post_write(1, 8);
+  (void)transmits();
+  ASSERT_EQ(go(QpState::kSqd), 0);
+  EXPECT_EQ(go(QpState::kRts), EINVAL);
+  EXPECT_EQ(go(QpState::kSqd), EINVAL);
+  EXPECT_EQ(qp.qp.state.load(), QpState::kSqd);
+  ack(kFirstPsn);
+  EXPECT_EQ(go(QpState::kSqd), 0);
+  EXPECT_EQ(go(QpState::kRts), 0);
+  for (const QpState end : {QpState::kReset, QpState::kErr}) {
+    post_write(2, 8);
+    (void)transmits();
+    ASSERT_EQ(go(QpState::kSqd), 0);
+    EXPECT_EQ(go(end), 0);
+    if (end == QpState::kErr) continue;
+    endpoint.to_init(qp);
+    endpoint.to_rtr(qp, kPeer, Psn(kFirstPsn));
+    endpoint.to_rts(qp, Psn(kFirstPsn));
+  }
 }
 
 TEST_F(QpStateTest, ResetForgetsEverything) {

@@ -371,6 +371,21 @@ TEST_F(RcRecoveryWithoutTimeout, NothingIsSentEarlyEither) {
   EXPECT_THAT(transmits(), IsEmpty());
 }
 
+// What was measured is of the path that the connection had.
+TEST_F(RcRecovery, NothingIsKnownOfANewPath) {
+  exchange(microseconds(100));
+  QpAttributes attributes;
+  attributes.path = qp.qp.attributes.path;
+  attributes.state = QpState::kSqd;
+  EXPECT_EQ(endpoint.modify(qp, attributes, qp_attribute::kState), 0);
+  EXPECT_EQ(endpoint.modify(qp, attributes, qp_attribute::kAddressVector), 0);
+  attributes.state = QpState::kRts;
+  EXPECT_EQ(endpoint.modify(qp, attributes, qp_attribute::kState), 0);
+  post_write(1, 8);
+  (void)transmits();
+  EXPECT_EQ(endpoint.hca.next_early_deadline(), Instant::never());
+}
+
 TEST_F(RcRecovery, OnAPathThatLosesLittleIsOnItsWay) {
   exchange(microseconds(100));
   post_write(1, 200 * kMtu);

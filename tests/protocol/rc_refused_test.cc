@@ -57,5 +57,37 @@ TEST(RcRefused, CompletionsWaitForTheirResponses) {
   EXPECT_FALSE(pair.b.hca.has_responses_due());
 }
 
+// Whoever destroys it now would leave its peer without the acknowledgement.
+TEST(RcRefused, AQueuePairThatOwesAnAnswerIsStillNeeded) {
+  Pair pair(memory_link(), {}, 4096);
+  pair.b.post_receive(pair.qp_b, 1, {pair.b.sge(0, 64)});
+  pair.a.post_send(pair.qp_a, {.sges = {pair.a.sge(0, 8)}});
+  for (const Packet& packet : pair.a.transmit()) pair.b.receive(packet);
+  pair.b.refuses = true;
+  (void)pair.b.transmit();
+  const auto is_needed = [&pair] {
+    return pair.b.hca.may_be_asked_again(pair.b.now, pair.qp_b.qp, milliseconds(30));
+  };
+  EXPECT_TRUE(is_needed());
+  pair.b.refuses = false;
+  (void)pair.b.transmit();
+  EXPECT_FALSE(is_needed());
+}
+
+TEST(RcRefused, AnAnswerThatIsOwedIsSentOverTheNewPath) {
+  using namespace qp_attribute;
+  Pair pair(memory_link(), {}, 4096);
+  QpAttributes drained;
+  drained.state = QpState::kSqd;
+  ASSERT_EQ(pair.b.modify(pair.qp_b, drained, kState), 0);
+  pair.a.post_send(pair.qp_a, {.operation = SendOperation::kWrite,
+                               .sges = {pair.a.sge(0, 8)},
+                               .remote_address = pair.b.address(0),
+                               .rkey = {Endpoint::kKey}});
+  for (const Packet& packet : pair.a.transmit()) pair.b.receive(packet);
+  ASSERT_EQ(pair.b.modify(pair.qp_b, pair.qp_b.qp.attributes, kAddressVector), 0);
+  EXPECT_EQ(pair.b.transmit().size(), 1U);
+}
+
 }  // namespace
 }  // namespace uroce::test

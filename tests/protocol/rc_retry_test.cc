@@ -6,6 +6,7 @@ namespace uroce::test {
 namespace {
 
 using namespace transport;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using wire::NakCode;
@@ -36,6 +37,38 @@ TEST_F(RcRetry, TimeoutsRepeatAndThenFail) {
   EXPECT_THAT(transmits(), IsEmpty());
   EXPECT_EQ(endpoint.poll()->status, WcStatus::kRetryExceeded);
   EXPECT_EQ(qp.qp.state.load(), QpState::kErr);
+}
+
+// Or a path that loses packets at a regular distance may lose the same one of each try.
+TEST_F(RcRetry, WhenGoingBackWasOfNoUseTheOldestPacketGoesAlone) {
+  const Sent first{Opcode::kRcWriteFirst, 100}, last{Opcode::kRcWriteLast, 101};
+  post_write(1, 2048);
+  (void)transmits();
+  pass(kTimeout);
+  EXPECT_THAT(transmits(), ElementsAre(first, last));
+  pass(kTimeout);
+  EXPECT_THAT(transmits(), ElementsAre(first));
+  EXPECT_TRUE(packets[0].view().bth.ack_request);
+  ack(100);
+  EXPECT_THAT(transmits(), ElementsAre(last));
+}
+
+TEST_F(RcRetry, ARequestWithAnAnswerGoesAloneToo) {
+  for (int i = 0; i < 2; ++i) {
+    endpoint.post_send(qp, {.operation = SendOperation::kRead,
+                            .sges = {endpoint.sge(0, 8)},
+                            .remote_address = 0x1000,
+                            .rkey = {7}});
+  }
+  const Sent first{Opcode::kRcReadRequest, 100}, second{Opcode::kRcReadRequest, 101};
+  (void)transmits();
+  pass(kTimeout);
+  EXPECT_THAT(transmits(), ElementsAre(first, second));
+  pass(kTimeout);
+  EXPECT_THAT(transmits(), ElementsAre(first));
+  endpoint.receive(make_packet(bth(Opcode::kRcReadResponseOnly, 100), 8,
+                               wire::Aeth{wire::Syndrome::ack(), {1}}));
+  EXPECT_THAT(transmits(), ElementsAre(second));
 }
 
 TEST_F(RcRetry, ProgressGivesTheRetriesBack) {
@@ -190,6 +223,22 @@ TEST_F(RcNoTimeout, RnrRetrySevenIsForEver) {
     EXPECT_THAT(transmits(), ElementsAre(Sent{Opcode::kRcSendOnly, 100}));
     rnr(100, 1);
     pass(microseconds(10));
+  }
+  EXPECT_EQ(qp.qp.state.load(), QpState::kRts);
+}
+
+// As Linux's rxe does: it reports the packets behind a request that it was not ready for as a gap,
+// some when the wait is already over.
+TEST_F(RcNoTimeout, GapsReportedBehindAnRnrNakUseUpNoRetries) {
+  endpoint.post_send(qp, {.sges = {endpoint.sge(0, 2048)}});
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_THAT(transmits(), Contains(Sent{Opcode::kRcSendFirst, 100}));
+    rnr(100, 1);
+    nak(100, NakCode::kPsnSequence);
+    EXPECT_THAT(transmits(), IsEmpty());
+    pass(microseconds(10));
+    EXPECT_THAT(transmits(), Contains(Sent{Opcode::kRcSendLast, 101}));
+    nak(100, NakCode::kPsnSequence);
   }
   EXPECT_EQ(qp.qp.state.load(), QpState::kRts);
 }

@@ -179,7 +179,7 @@ TEST(RequesterCases, WithoutATimeOutNothingIsSentAgain) {
     Pair pair(wire_link(), {.timeout = 0}, 1 << 16);
     const auto operation = static_cast<SendOperation>(i);
     if (is_local(operation)) continue;
-    pair.a.post_send(pair.qp_a, request(pair, operation, 0, is_atomic(operation) ? 8 : 3000));
+    pair.a.post_send(pair.qp_a, request(pair, operation, 0, is_word(operation) ? 8 : 3000));
     EXPECT_FALSE(pair.a.transmit().empty());
     for (int second = 0; second < 5; ++second) {
       pair.a.now = pair.a.now + milliseconds(1000);

@@ -205,7 +205,7 @@ TEST(ResponderCasesOfTheirOwn, HeadersAreAsNicsHaveThem) {
     pair.b.post_receive(pair.qp_b, i, {pair.b.sge(0, 4096)});
     const bool invalidates = operation == SendOperation::kSendWithInvalidate;
     pair.a.post_send(pair.qp_a, {.operation = operation,
-                                 .sges = {pair.a.sge(0, is_atomic(operation) ? 8 : 2001)},
+                                 .sges = {pair.a.sge(0, is_word(operation) ? 8 : 2001)},
                                  .remote_address = pair.b.address(0),
                                  .rkey = invalidates ? window : RKey{Endpoint::kKey}});
   }

@@ -121,6 +121,28 @@ TEST_F(UcTest, ANewMessageEndsTheOneAtHand) {
   EXPECT_EQ(entry->byte_count, 20U);
 }
 
+// P36: a packet of another operation ends the message at hand, whichever of the two it is.
+TEST_F(UcTest, APacketThatDoesNotFollowEndsTheMessageUpToTheNextBeginning) {
+  endpoint.post_receive(qp, 3, {endpoint.sge(8 * kMtu, kMtu)});
+  std::memset(endpoint.buffer.data(), 0xee, 8 * kMtu);
+  std::uint32_t psn = kFirstPsn;
+  endpoint.receive(make_packet(bth(Opcode::kUcWriteFirst, psn++), kMtu, reth(0, 3 * kMtu)));
+  send(Opcode::kUcSendMiddle, psn++, kMtu);
+  send(Opcode::kUcWriteMiddle, psn++, kMtu);  // of a message that is over
+  send(Opcode::kUcWriteLast, psn++, kMtu);
+  send(Opcode::kUcSendLast, psn++, 8);
+  EXPECT_EQ(endpoint.buffer[0], std::byte{0});
+  EXPECT_EQ(endpoint.buffer[kMtu], std::byte{0xee});
+  EXPECT_TRUE(completed().empty());
+  send(Opcode::kUcSendFirst, psn++, kMtu);
+  send(Opcode::kUcWriteLast, psn++, 8);
+  send(Opcode::kUcSendLast, psn++, 8);
+  EXPECT_TRUE(completed().empty());
+  send(Opcode::kUcSendOnly, psn++, 20);
+  EXPECT_EQ(completed(), std::vector<std::uint64_t>{3});
+  EXPECT_EQ(qp.qp.state.load(), QpState::kRts);
+}
+
 TEST_F(UcTest, WithoutAReceiveAMessageIsLost) {
   send(Opcode::kUcSendFirst, kFirstPsn, kMtu);
   endpoint.post_receive(qp, 3, {endpoint.sge(0, 4096)});

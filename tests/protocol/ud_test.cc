@@ -130,6 +130,7 @@ TEST_F(UdTest, ADatagramArrivesBehindItsAddresses) {
   EXPECT_EQ(entry->byte_count, 90U);
   EXPECT_EQ(entry->source_qpn, kPeer);
   EXPECT_EQ(entry->flags, wc_flag::kGrh);
+  EXPECT_EQ(entry->service_level, packet_kind::kUdpIpv4);
   // IPv4 lies in bytes 20 to 39 (the second piece here), the data behind it.
   EXPECT_EQ(endpoint.buffer[1000], std::byte{0x45});
   EXPECT_EQ(endpoint.buffer[1012], std::byte{10});
@@ -142,7 +143,9 @@ TEST_F(UdTest, AnIpv6HeaderFillsTheFortyBytes) {
   destination.bytes = {0xfd, 2};
   endpoint.post_receive(qp, 3, {endpoint.sge(0, 200)});
   arrive(4);
-  EXPECT_EQ(endpoint.poll()->byte_count, 44U);
+  const auto entry = endpoint.poll();
+  EXPECT_EQ(entry->byte_count, 44U);
+  EXPECT_EQ(entry->service_level, packet_kind::kUdpIpv6);
   EXPECT_EQ(endpoint.buffer[0], std::byte{0x60});
   EXPECT_EQ(endpoint.buffer[6], std::byte{17});
   EXPECT_EQ(endpoint.buffer[9], std::byte{1});

@@ -123,6 +123,26 @@ TEST_F(WindowAccess, AReadBeforeTheInvalidationIsAnswered) {
   EXPECT_EQ(packets[0].view().payload[0], std::byte{0x5a});
 }
 
+// The same of what the peer asks for once more, in time.
+TEST_F(WindowAccess, APartOfAReadBeforeTheInvalidationIsAnswered) {
+  const RKey key = variant(kType2, 1);
+  endpoint.post_send(
+      qp,
+      {.operation = SendOperation::kBindWindow,
+       .rkey = key,
+       .part = {{Endpoint::kKey}, endpoint.address(256), 3 * kMtu, memory::Access::kRemoteRead}});
+  EXPECT_THAT(transmits(), IsEmpty());
+  endpoint.post_receive(qp, 7, {endpoint.sge(0, 64)});
+  endpoint.receive(make_packet(bth(Opcode::kRcReadRequest, kFirstPsn), 0,
+                               wire::Reth{endpoint.address(256), key, 3 * kMtu}));
+  EXPECT_EQ(transmits().size(), 3U);
+  endpoint.receive(make_packet(bth(Opcode::kRcReadRequest, kFirstPsn + 1), 0,
+                               wire::Reth{endpoint.address(256 + kMtu), key, kMtu}));
+  send_with_invalidate(key, kFirstPsn + 3);
+  EXPECT_THAT(transmits(), ElementsAre(Sent{Opcode::kRcReadResponseOnly, kFirstPsn + 1},
+                                       Sent{Opcode::kRcAcknowledge, kFirstPsn + 3}));
+}
+
 // A peer that gives a key up while it may still have to ask again has only itself to blame.
 TEST_F(WindowAccess, AReadRepeatedAfterTheInvalidationIsRefused) {
   bind(variant(kType2, 1));

@@ -17,6 +17,7 @@ Scenario quiet_scenario(std::uint64_t seed) {
   s.uplink.delay = drawn.delay;
   s.uplink.bits_per_second = drawn.bits_per_second;
   for (NodeOptions& node : s.node) node = NodeOptions{};
+  s.unreliable_connections = s.datagram_ends = 0;  // what is missing there may have been lost
   s.disturb = s.poison = s.late_poll = s.late_receive = 0;
   s.requests = std::max<std::uint32_t>(s.requests, 60);
   s.retry_min = s.rnr_retry_min = 7;
@@ -24,6 +25,22 @@ Scenario quiet_scenario(std::uint64_t seed) {
   s.is_impatient = s.may_fail = false;
   s.time_to_finish = milliseconds(2'000);
   return s;
+}
+
+// Or nothing would be wrong with it.
+TEST(OtherServices, BringSomething) {
+  Arrivals sum;
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    const Arrivals arrivals = simulate(draw_scenario(seed)).arrivals;
+    sum.over_connections += arrivals.over_connections;
+    sum.datagrams += arrivals.datagrams;
+    sum.to_group += arrivals.to_group;
+    sum.to_group_from_here += arrivals.to_group_from_here;
+  }
+  EXPECT_GT(sum.over_connections, 1'000U);
+  EXPECT_GT(sum.datagrams, 1'000U);
+  EXPECT_GT(sum.to_group, 100U);
+  EXPECT_GT(sum.to_group_from_here, 20U);
 }
 
 class Wrongs : public testing::TestWithParam<Sabotage> {};

@@ -15,7 +15,7 @@ namespace {
 
 void run_seed(std::uint64_t seed) {
   const Outcome outcome = simulate(draw_scenario(seed));
-  EXPECT_EQ(outcome.violation, "") << "replay: uroce-sim --seed " << seed << " --trace";
+  EXPECT_EQ(outcome.violation, "") << "replay: " << replay_command(seed);
 }
 
 class Seeds : public testing::TestWithParam<std::uint64_t> {};

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -133,17 +134,75 @@ class LoopbackLink final : public Datapath {
   std::vector<Packet> lent_;
 };
 
+// An uplink that takes whole Ethernet frames, which come back as far as they are asked for.
+class FrameLink final : public Datapath {
+ public:
+  ~FrameLink() override { close(descriptor_); }
+
+  [[nodiscard]] const DatapathCapabilities& capabilities() const override { return capabilities_; }
+  [[nodiscard]] const DatapathCounters& counters() const override { return counters_; }
+  [[nodiscard]] int open_path(Path&, Qpn) override { return EHOSTUNREACH; }
+  void close_path(Path&) override {}
+  void lend_frames(Frames which) override { lent_kind = which; }
+  [[nodiscard]] std::size_t rx_burst(std::span<RxPacket> packets) override {
+    lent_.clear();
+    const std::size_t n = std::min(packets.size(), frames.size());
+    for (std::size_t i = 0; i < n; ++i) {
+      lent_.push_back(std::move(frames.front()));
+      frames.pop_front();
+    }
+    if (lent_kind == Frames::kNone) return 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      packets[i] = RxPacket{};
+      packets[i].bytes = ConstBytes(lent_[i]).first(0);
+      packets[i].frame_bytes_behind = static_cast<std::uint16_t>(lent_[i].size());
+    }
+    return n;
+  }
+  std::size_t tx_burst(std::span<TxFrame> sent) override {
+    for (const TxFrame& frame : sent) {
+      std::vector<std::byte>& copy = frames.emplace_back();
+      for (const ConstBytes piece : frame.payload()) {
+        copy.insert(copy.end(), piece.begin(), piece.end());
+      }
+    }
+    return 0;
+  }
+  void on_turn(Instant) override {}
+  [[nodiscard]] int wakeup_descriptor() const override { return descriptor_; }
+  [[nodiscard]] bool arm_wakeup() override { return frames.empty(); }
+  void disarm_wakeup() override {}
+  void abandon_in_child() override {}
+
+  Frames lent_kind = Frames::kNone;
+  std::deque<std::vector<std::byte>> frames;
+
+ private:
+  DatapathCapabilities capabilities_{.name = "frames", .max_frame_bytes = 1'514};
+  DatapathCounters counters_;
+  int descriptor_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  std::vector<std::vector<std::byte>> lent_;
+};
+
 // What a test keeps of an engine's parts.
 struct FakeParts {
   FakeBlocks* blocks = nullptr;
   LoopbackLink* local = nullptr;
+  bool wants_frames = false;
+  FrameLink* uplink = nullptr;  // if it does
 };
 
 inline EngineParts make_fake_parts(FakeParts& fakes) {
   EngineParts parts;
   auto blocks = std::make_unique<FakeBlocks>();
   auto local = std::make_unique<LoopbackLink>();
-  fakes = {blocks.get(), local.get()};
+  fakes.blocks = blocks.get();
+  fakes.local = local.get();
+  if (fakes.wants_frames) {
+    auto uplink = std::make_unique<FrameLink>();
+    fakes.uplink = uplink.get();
+    parts.links[transport::kUplink] = std::move(uplink);
+  }
   parts.blocks = std::move(blocks);
   parts.links[transport::kLocalLink] = std::move(local);
   host::TreeDevice device{.name = "uroce0", .netdev = "test0", .node_guid = 0x1234, .gids = {}};
