@@ -95,7 +95,11 @@ struct verbs_mr {
   int access;
 };
 
-struct verbs_xrcd;
+struct verbs_xrcd {
+  ibv_xrcd xrcd;
+  std::uint32_t comp_mask;
+  std::uint32_t handle;
+};
 
 struct verbs_qp {
   union {
@@ -127,64 +131,69 @@ struct verbs_srq {
   std::uint32_t srq_num;
 };
 
+struct verbs_dm {
+  ibv_dm dm;
+  std::uint32_t handle;
+};
+
 // An operation that this provider does not have; libibverbs then answers EOPNOTSUPP.
 using verbs_no_operation = void (*)();
 
 // Sorted by name, so operations move from version to version.
 struct verbs_context_ops {
-  verbs_no_operation advise_mr;
-  verbs_no_operation alloc_dm;
-  verbs_no_operation alloc_mw;
-  verbs_no_operation alloc_null_mr;
-  verbs_no_operation alloc_parent_domain;
+  int (*advise_mr)(ibv_pd*, ibv_advise_mr_advice, std::uint32_t, ibv_sge*, std::uint32_t);
+  ibv_dm* (*alloc_dm)(ibv_context*, ibv_alloc_dm_attr*);
+  ibv_mw* (*alloc_mw)(ibv_pd*, ibv_mw_type);
+  ibv_mr* (*alloc_null_mr)(ibv_pd*);
+  ibv_pd* (*alloc_parent_domain)(ibv_context*, ibv_parent_domain_init_attr*);
   ibv_pd* (*alloc_pd)(ibv_context*);
-  verbs_no_operation alloc_td;
+  ibv_td* (*alloc_td)(ibv_context*, ibv_td_init_attr*);
   void (*async_event)(ibv_context*, ibv_async_event*);
   verbs_no_operation attach_counters_point_flow;
-  verbs_no_operation attach_mcast;
-  verbs_no_operation bind_mw;
-  verbs_no_operation close_xrcd;
+  int (*attach_mcast)(ibv_qp*, const ibv_gid*, std::uint16_t);
+  int (*bind_mw)(ibv_qp*, ibv_mw*, ibv_mw_bind*);
+  int (*close_xrcd)(ibv_xrcd*);
   void (*cq_event)(ibv_cq*);
   ibv_ah* (*create_ah)(ibv_pd*, ibv_ah_attr*);
   verbs_no_operation create_counters;
   ibv_cq* (*create_cq)(ibv_context*, int, ibv_comp_channel*, int);
   ibv_cq_ex* (*create_cq_ex)(ibv_context*, ibv_cq_init_attr_ex*);
-  verbs_no_operation create_flow;
+  ibv_flow* (*create_flow)(ibv_qp*, ibv_flow_attr*);
   verbs_no_operation create_flow_action_esp;
   ibv_qp* (*create_qp)(ibv_pd*, ibv_qp_init_attr*);
   ibv_qp* (*create_qp_ex)(ibv_context*, ibv_qp_init_attr_ex*);
-  verbs_no_operation create_rwq_ind_table;
+  ibv_rwq_ind_table* (*create_rwq_ind_table)(ibv_context*, ibv_rwq_ind_table_init_attr*);
   ibv_srq* (*create_srq)(ibv_pd*, ibv_srq_init_attr*);
-  verbs_no_operation create_srq_ex;
-  verbs_no_operation create_wq;
-  verbs_no_operation dealloc_mw;
+  ibv_srq* (*create_srq_ex)(ibv_context*, ibv_srq_init_attr_ex*);
+  ibv_wq* (*create_wq)(ibv_context*, ibv_wq_init_attr*);
+  int (*dealloc_mw)(ibv_mw*);
   int (*dealloc_pd)(ibv_pd*);
-  verbs_no_operation dealloc_td;
+  int (*dealloc_td)(ibv_td*);
   int (*dereg_mr)(verbs_mr*);
   int (*destroy_ah)(ibv_ah*);
   verbs_no_operation destroy_counters;
   int (*destroy_cq)(ibv_cq*);
-  verbs_no_operation destroy_flow;
+  int (*destroy_flow)(ibv_flow*);
   verbs_no_operation destroy_flow_action;
   int (*destroy_qp)(ibv_qp*);
-  verbs_no_operation destroy_rwq_ind_table;
+  int (*destroy_rwq_ind_table)(ibv_rwq_ind_table*);
   int (*destroy_srq)(ibv_srq*);
-  verbs_no_operation destroy_wq;
-  verbs_no_operation detach_mcast;
+  int (*destroy_wq)(ibv_wq*);
+  int (*detach_mcast)(ibv_qp*, const ibv_gid*, std::uint16_t);
   void (*free_context)(ibv_context*);
-  verbs_no_operation free_dm;
-  verbs_no_operation get_srq_num;
-  verbs_no_operation import_dm;
-  verbs_no_operation import_mr;
-  verbs_no_operation import_pd;
+  int (*free_dm)(ibv_dm*);
+  int (*get_srq_num)(ibv_srq*, std::uint32_t*);
+  ibv_dm* (*import_dm)(ibv_context*, std::uint32_t);
+  ibv_mr* (*import_mr)(ibv_pd*, std::uint32_t);
+  ibv_pd* (*import_pd)(ibv_context*, std::uint32_t);
   int (*modify_cq)(ibv_cq*, ibv_modify_cq_attr*);
   verbs_no_operation modify_flow_action_esp;
   int (*modify_qp)(ibv_qp*, ibv_qp_attr*, int);
   verbs_no_operation modify_qp_rate_limit;
   int (*modify_srq)(ibv_srq*, ibv_srq_attr*, int);
-  verbs_no_operation modify_wq;
-  verbs_no_operation open_qp;
-  verbs_no_operation open_xrcd;
+  int (*modify_wq)(ibv_wq*, ibv_wq_attr*);
+  ibv_qp* (*open_qp)(ibv_context*, ibv_qp_open_attr*);
+  ibv_xrcd* (*open_xrcd)(ibv_context*, ibv_xrcd_init_attr*);
   int (*poll_cq)(ibv_cq*, int, ibv_wc*);
   int (*post_recv)(ibv_qp*, ibv_recv_wr*, ibv_recv_wr**);
   int (*post_send)(ibv_qp*, ibv_send_wr*, ibv_send_wr**);
@@ -192,23 +201,23 @@ struct verbs_context_ops {
   int (*post_srq_recv)(ibv_srq*, ibv_recv_wr*, ibv_recv_wr**);
   int (*query_device_ex)(ibv_context*, const ibv_query_device_ex_input*, ibv_device_attr_ex*,
                          std::size_t);
-  verbs_no_operation query_ece;
+  int (*query_ece)(ibv_qp*, ibv_ece*);
   int (*query_port)(ibv_context*, std::uint8_t, ibv_port_attr*);
   int (*query_qp)(ibv_qp*, ibv_qp_attr*, int, ibv_qp_init_attr*);
   verbs_no_operation query_qp_data_in_order;
   int (*query_rt_values)(ibv_context*, ibv_values_ex*);
   int (*query_srq)(ibv_srq*, ibv_srq_attr*);
   verbs_no_operation read_counters;
-  verbs_no_operation reg_dm_mr;
-  verbs_no_operation reg_dmabuf_mr;
+  ibv_mr* (*reg_dm_mr)(ibv_pd*, ibv_dm*, std::uint64_t, std::size_t, unsigned);
+  ibv_mr* (*reg_dmabuf_mr)(ibv_pd*, std::uint64_t, std::size_t, std::uint64_t, int, int);
   ibv_mr* (*reg_mr)(ibv_pd*, void*, std::size_t, std::uint64_t, int);
   int (*req_notify_cq)(ibv_cq*, int);
   int (*rereg_mr)(verbs_mr*, int, ibv_pd*, void*, std::size_t, int);
   int (*resize_cq)(ibv_cq*, int);
-  verbs_no_operation set_ece;
-  verbs_no_operation unimport_dm;
-  verbs_no_operation unimport_mr;
-  verbs_no_operation unimport_pd;
+  int (*set_ece)(ibv_qp*, ibv_ece*);
+  void (*unimport_dm)(ibv_dm*);
+  void (*unimport_mr)(ibv_mr*);
+  void (*unimport_pd)(ibv_pd*);
 };
 
 // Exported by libibverbs with the version IBVERBS_PRIVATE_34.
@@ -257,37 +266,58 @@ static_assert(sizeof(verbs_cq) == 288);
 static_assert(sizeof(verbs_srq) == 160 && offsetof(verbs_srq, srq_type) == 128 &&
               offsetof(verbs_srq, xrcd) == 136 && offsetof(verbs_srq, cq) == 144 &&
               offsetof(verbs_srq, srq_num) == 152);
+static_assert(sizeof(verbs_dm) == 40 && offsetof(verbs_dm, handle) == 32);
 
 // 76 operations in a row; one of each stretch says where the stretch lies.
 static_assert(sizeof(verbs_context_ops) == 608);
+static_assert(offsetof(verbs_context_ops, alloc_dm) == 8);
+static_assert(offsetof(verbs_context_ops, alloc_null_mr) == 24);
+static_assert(offsetof(verbs_context_ops, alloc_parent_domain) == 32);
+static_assert(offsetof(verbs_context_ops, alloc_mw) == 16);
 static_assert(offsetof(verbs_context_ops, alloc_pd) == 40);
+static_assert(offsetof(verbs_context_ops, alloc_td) == 48);
 static_assert(offsetof(verbs_context_ops, async_event) == 56);
+static_assert(offsetof(verbs_context_ops, bind_mw) == 80);
 static_assert(offsetof(verbs_context_ops, cq_event) == 96);
 static_assert(offsetof(verbs_context_ops, create_cq) == 120);
 static_assert(offsetof(verbs_context_ops, create_cq_ex) == 128);
+static_assert(offsetof(verbs_context_ops, create_flow) == 136);
 static_assert(offsetof(verbs_context_ops, create_qp) == 152);
 static_assert(offsetof(verbs_context_ops, create_qp_ex) == 160);
+static_assert(offsetof(verbs_context_ops, create_rwq_ind_table) == 168);
 static_assert(offsetof(verbs_context_ops, create_srq) == 176);
+static_assert(offsetof(verbs_context_ops, create_wq) == 192);
+static_assert(offsetof(verbs_context_ops, dealloc_mw) == 200);
 static_assert(offsetof(verbs_context_ops, dealloc_pd) == 208);
 static_assert(offsetof(verbs_context_ops, dereg_mr) == 224);
 static_assert(offsetof(verbs_context_ops, destroy_cq) == 248);
+static_assert(offsetof(verbs_context_ops, destroy_flow) == 256);
 static_assert(offsetof(verbs_context_ops, destroy_qp) == 272);
+static_assert(offsetof(verbs_context_ops, destroy_rwq_ind_table) == 280);
 static_assert(offsetof(verbs_context_ops, destroy_srq) == 288);
+static_assert(offsetof(verbs_context_ops, destroy_wq) == 296);
 static_assert(offsetof(verbs_context_ops, free_context) == 312);
+static_assert(offsetof(verbs_context_ops, free_dm) == 320);
+static_assert(offsetof(verbs_context_ops, import_dm) == 336);
 static_assert(offsetof(verbs_context_ops, modify_cq) == 360);
 static_assert(offsetof(verbs_context_ops, modify_qp) == 376);
 static_assert(offsetof(verbs_context_ops, modify_srq) == 392);
+static_assert(offsetof(verbs_context_ops, modify_wq) == 400);
 static_assert(offsetof(verbs_context_ops, poll_cq) == 424);
 static_assert(offsetof(verbs_context_ops, post_recv) == 432);
 static_assert(offsetof(verbs_context_ops, post_send) == 440);
 static_assert(offsetof(verbs_context_ops, post_srq_recv) == 456);
 static_assert(offsetof(verbs_context_ops, query_device_ex) == 464);
+static_assert(offsetof(verbs_context_ops, query_ece) == 472);
 static_assert(offsetof(verbs_context_ops, query_port) == 480);
 static_assert(offsetof(verbs_context_ops, query_qp) == 488);
 static_assert(offsetof(verbs_context_ops, query_rt_values) == 504);
 static_assert(offsetof(verbs_context_ops, query_srq) == 512);
+static_assert(offsetof(verbs_context_ops, reg_dm_mr) == 528);
+static_assert(offsetof(verbs_context_ops, reg_dmabuf_mr) == 536);
 static_assert(offsetof(verbs_context_ops, reg_mr) == 544);
 static_assert(offsetof(verbs_context_ops, req_notify_cq) == 552);
 static_assert(offsetof(verbs_context_ops, rereg_mr) == 560);
 static_assert(offsetof(verbs_context_ops, resize_cq) == 568);
+static_assert(offsetof(verbs_context_ops, set_ece) == 576);
 static_assert(offsetof(verbs_context_ops, unimport_pd) == 600);

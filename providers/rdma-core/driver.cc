@@ -18,12 +18,15 @@ verbs_device* alloc_device(verbs_sysfs_dev* /*found*/) {
 
 void uninit_device(verbs_device* device) { std::free(reinterpret_cast<DeviceHolder*>(device)); }
 
-verbs_context* alloc_context(ibv_device* device, int cmd_fd, void* /*private_data*/) {
+}  // namespace
+
+ContextHolder* make_context(ibv_device* device, int cmd_fd) {
   auto* const context_offset = reinterpret_cast<verbs_context*>(offsetof(ContextHolder, base));
-  auto* const holder = static_cast<ContextHolder*>(_verbs_init_and_alloc_context(
+  return static_cast<ContextHolder*>(_verbs_init_and_alloc_context(
       device, cmd_fd, sizeof(ContextHolder), context_offset, kDriverUnknown));
-  if (holder == nullptr) return nullptr;
-  holder->object = verbs::Context::open(device->name);
+}
+
+verbs_context* publish(ContextHolder* holder) {
   if (holder->object == nullptr) {
     const int error = errno;
     verbs_uninit_context(&holder->base);
@@ -31,12 +34,23 @@ verbs_context* alloc_context(ibv_device* device, int cmd_fd, void* /*private_dat
     errno = error;
     return nullptr;
   }
-  ibv_context& context = holder->base.context;
-  // Else libibverbs would ask the kernel for one.
-  context.async_fd = holder->object->async_descriptor();
-  context.num_comp_vectors = verbs::kCompletionVectors;
+  holder->base.context.num_comp_vectors = verbs::kCompletionVectors;
   verbs_set_ops(&holder->base, &kContextOps);
+  remember(*holder);
   return &holder->base;
+}
+
+namespace {
+
+verbs_context* alloc_context(ibv_device* device, int cmd_fd, void* /*private_data*/) {
+  ContextHolder* const holder = make_context(device, cmd_fd);
+  if (holder == nullptr) return nullptr;
+  holder->object = verbs::Context::open(device->name);
+  // Else libibverbs would ask the kernel for one.
+  if (holder->object != nullptr) {
+    holder->base.context.async_fd = holder->object->async_descriptor();
+  }
+  return publish(holder);
 }
 
 constexpr verbs_match_ent kMatches[] = {
@@ -59,7 +73,7 @@ const verbs_device_ops kDeviceOps = {.name = "uroce",
                                      .static_providers = nullptr,
                                      .match_device = nullptr,
                                      .alloc_context = alloc_context,
-                                     .import_context = nullptr,
+                                     .import_context = import_context,
                                      .alloc_device = alloc_device,
                                      .uninit_device = uninit_device};
 

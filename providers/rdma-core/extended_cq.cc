@@ -37,9 +37,9 @@ __be32 read_imm_data(ibv_cq_ex* cq) { return current(cq).immediate; }
 std::uint32_t read_qp_num(ibv_cq_ex* cq) { return current(cq).qpn.value; }
 std::uint32_t read_src_qp(ibv_cq_ex* cq) { return current(cq).source_qpn.value; }
 unsigned read_wc_flags(ibv_cq_ex* cq) { return current(cq).flags; }
-// RoCE has no LIDs and no service level on the wire (IBTA annex 17).
+// RoCE has no LIDs and no service level on the wire (IBTA annex 17); see transport::packet_kind.
 std::uint32_t read_slid(ibv_cq_ex* /*cq*/) { return 0; }
-std::uint8_t read_sl(ibv_cq_ex* /*cq*/) { return 0; }
+std::uint8_t read_sl(ibv_cq_ex* cq) { return current(cq).service_level; }
 std::uint8_t read_dlid_path_bits(ibv_cq_ex* /*cq*/) { return 0; }
 std::uint64_t read_completion_ts(ibv_cq_ex* cq) {
   return static_cast<std::uint64_t>(queue_of(cq).batch.published.ns);
@@ -76,6 +76,13 @@ ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attributes) {
     errno = error;
     return nullptr;
   }
+  if ((attributes->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) != 0) {
+    options.domain = object_of(attributes->parent_domain);
+    if (options.domain == nullptr || options.domain->made_of == nullptr) {
+      errno = EINVAL;
+      return nullptr;
+    }
+  }
   auto holder = allocate<CqHolder>();
   if (holder == nullptr) return nullptr;
   // More than an int holds is beyond every limit as a negative number is.
@@ -88,11 +95,11 @@ ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attributes) {
 }
 
 int modify_cq(ibv_cq* cq, ibv_modify_cq_attr* attributes) {
-  return verbs::modify_cq(*object_of(cq), *attributes);
+  return told(verbs::modify_cq(*object_of(cq), *attributes));
 }
 
 int query_rt_values(ibv_context* context, ibv_values_ex* values) {
-  return verbs::query_rt_values(*object_of(context), *values);
+  return told(verbs::query_rt_values(*object_of(context), *values));
 }
 
 }  // namespace

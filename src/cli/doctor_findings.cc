@@ -113,11 +113,6 @@ void judge_setup(const DoctorFacts& facts, std::vector<Finding>& findings) {
   for (const host::Device& device : facts.setup->devices) judge_device(device, findings);
   const LoopbackHint hint = loopback_hint(*facts.setup);
   if (!hint.what.empty()) findings.push_back({kNote, hint.what, hint.advice});
-  const bool no_peers = uses(facts, host::UplinkKind::kNone) && !facts.setup->config.local;
-  if (no_peers) {
-    findings.push_back({kProblem, "uplink is none and local is off, so no peer can be reached",
-                        "switch one of them on"});
-  }
   if (const auto& fault = facts.setup->config.fault; fault.is_active()) {
     findings.push_back(
         {kNote, "packets meet with faults on purpose: " + datapath::tap::format_fault_spec(fault),

@@ -87,8 +87,6 @@ std::string format_guid(std::uint64_t node_guid) {
   return format_groups(bytes, 2);
 }
 
-bool is_link_local(const Gid& gid) { return gid.bytes[0] == 0xfe && (gid.bytes[1] & 0xc0) == 0x80; }
-
 std::vector<std::string> split(std::string_view text, char separator) {
   std::vector<std::string> pieces;
   while (!text.empty()) {

@@ -37,8 +37,6 @@ struct PrefixAddress {
 [[nodiscard]] std::string format_mac(const MacAddress& mac);     // "02:00:00:00:00:01"
 [[nodiscard]] std::string format_guid(std::uint64_t node_guid);  // "0000:00ff:fe00:0001"
 
-[[nodiscard]] bool is_link_local(const Gid& gid);  // fe80::/10; no IPv4 address is
-
 [[nodiscard]] std::vector<std::string> split(std::string_view text, char separator);
 [[nodiscard]] std::string join(std::span<const std::string> pieces, std::string_view separator);
 

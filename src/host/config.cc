@@ -34,10 +34,10 @@ bool is_interface_name(std::string_view name) {
 }
 
 std::string parse_netdev(std::string_view value, Config& config) {
-  config.all_netdevs = value == "all";
+  std::vector<std::string> names = split(value, ',');
+  config.all_netdevs = names.size() == 1 && names[0] == "all";
   config.netdevs.clear();
   if (config.all_netdevs) return {};
-  std::vector<std::string> names = split(value, ',');
   for (const std::string& name : names) {
     if (!is_interface_name(name)) return "'" + name + "' cannot be the name of an interface";
     if (std::ranges::count(names, name) > 1) return "'" + name + "' is named twice";
@@ -157,6 +157,9 @@ std::string unknown_key() {
 
 // Rules between keys. `--address` with a kernel interface would be two owners for one port.
 std::string check_together(const Config& config) {
+  if (config.uplink.kind == UplinkKind::kNone && !config.local) {
+    return "--uplink none with --local off reaches nobody: leave one of them out";
+  }
   if (config.addresses.empty()) {
     const bool several = config.all_netdevs || config.netdevs.size() > 1;
     if (config.uplink.kind == UplinkKind::kDpdk && several) {

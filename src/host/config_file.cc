@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "host/config_file.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -61,6 +62,11 @@ std::string find_config_file(const Environment& environment) {
 }
 
 Result<std::vector<Assignment>> read_config_file(const std::string& path) {
+  struct stat status {};
+  const bool is_there = stat(path.c_str(), &status) == 0;
+  if (is_there && !S_ISREG(status.st_mode) && path != "/dev/null") {
+    return Error{EINVAL, path + ": is no regular file"};  // a pipe would keep us waiting
+  }
   const std::optional<std::string> text = read_file(path);
   if (!text) return system_error(path, "cannot be read");
   return parse_config_file(*text, path);

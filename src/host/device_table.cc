@@ -156,7 +156,7 @@ std::vector<std::string> passed_over(const Config& config, const HostNetwork& ne
   for (const Interface& interface : network.interfaces) {
     const bool has_address = std::ranges::any_of(
         interface.addresses,
-        [](const InterfaceAddress& address) { return !is_link_local(address.address.gid); });
+        [](const InterfaceAddress& address) { return !address.address.gid.is_link_local(); });
     if (interface.running && !interface.loopback && has_address) names.push_back(interface.name);
   }
   return names;

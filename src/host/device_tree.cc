@@ -16,7 +16,9 @@ namespace {
 constexpr mode_t kDirectoryMode = 0755;
 constexpr std::string_view kVerbsClass = "/sys/class/infiniband_verbs";
 constexpr std::string_view kDeviceClass = "/sys/class/infiniband";
+constexpr std::string_view kMiscClass = "/sys/class/misc";
 constexpr std::string_view kNodes = "/dev/infiniband";
+constexpr std::string_view kRdmaCmAbi = "4\n";
 constexpr std::string_view kInUse = "/in-use";
 
 // IB_USER_VERBS_ABI_VERSION, and our own provider's.
@@ -33,7 +35,7 @@ std::string below(const std::string& tree, std::string_view part, std::string_vi
 
 std::string tree_name(const std::vector<Device>& devices, const KernelRdma& kernel) {
   Hash hash;
-  hash.add(UROCE_VERSION).add(GidTable::kLength);
+  hash.add(UROCE_VERSION).add(GidTable::kLength).add(kRdmaCmAbi);
   for (const Device& device : devices) {
     hash.add(device.name).add(device.netdev).add(device.node_guid);
     hash.add(static_cast<std::uint64_t>(device.interface_index)).add(format_mac(device.mac));
@@ -56,8 +58,16 @@ Result<Done> write_uverbs(const std::string& tree, const Device& device, std::si
   return write_file(below(tree, kNodes, name), "");
 }
 
+Result<Done> write_rdma_cm(const std::string& tree) {
+  const std::string folder = below(tree, kMiscClass, "rdma_cm");
+  if (Result<Done> r = make_directories(folder, kDirectoryMode); !r) return r;
+  if (Result<Done> r = write_file(folder + "/abi_version", kRdmaCmAbi); !r) return r;
+  return write_file(below(tree, kNodes, "rdma_cm"), "");
+}
+
 Result<Done> link_to_kernel(const std::string& tree, const KernelRdma& kernel) {
   for (const std::string& path : kernel.paths) {
+    if (path.ends_with("/rdma_cm")) continue;  // there is one manager, which knows our devices
     if (symlink((kernel.root + path).c_str(), (tree + path).c_str()) != 0) {
       return system_error(tree + path, "cannot be linked");
     }
@@ -72,6 +82,7 @@ Result<Done> write_tree(const std::string& tree, const std::vector<Device>& devi
   }
   const std::string verbs_abi = below(tree, kVerbsClass, "abi_version");
   if (Result<Done> r = write_file(verbs_abi, kVerbsAbi); !r) return r;
+  if (Result<Done> r = write_rdma_cm(tree); !r) return r;
   if (Result<Done> r = write_file(in_use_file(tree), ""); !r) return r;
   if (Result<Done> r = link_to_kernel(tree, kernel); !r) return r;
   for (std::size_t i = 0; i < devices.size(); ++i) {
@@ -129,9 +140,10 @@ bool is_file_at(int descriptor, const std::string& path) {
 
 // The file's time is when the folder was used last; a folder that is not used for long goes away,
 // perhaps while we wait.
-Result<posix::Descriptor> lock_trees(const std::string& directory) {
+Result<posix::Descriptor> lock_trees(const std::string& directory,
+                                     Duration patience = kLockPatience) {
   const std::string path = trees_lock_file(directory);
-  Result<posix::Descriptor> lock = lock_file(path, LockKind::kExclusive);
+  Result<posix::Descriptor> lock = lock_file(path, LockKind::kExclusive, patience);
   if (!lock) return lock;
   if (futimens(lock->get(), nullptr) != 0) return system_error(path, "cannot be changed");
   if (!is_file_at(lock->get(), path)) {
@@ -187,7 +199,7 @@ Result<std::string> prepare_device_tree(const RuntimeDirectory& directory,
 }
 
 Result<bool> update_gids(const std::string& tree, const HostNetwork& network) {
-  const Result<posix::Descriptor> lock = lock_trees(parent_of(tree));
+  const Result<posix::Descriptor> lock = lock_trees(parent_of(tree), Duration{});
   if (!lock) return lock.error();
   bool changed = false;
   for (const std::string& name : own_devices(tree)) {

@@ -43,7 +43,8 @@ namespace uroce::host {
                                                       const std::vector<Device>& devices,
                                                       const KernelRdma& kernel = {});
 
-// For a running program, when addresses or links have changed: whether any file was changed.
+// For a running program, when addresses or links have changed: whether any file was changed. Does
+// not wait: ETIMEDOUT while another program changes the trees.
 [[nodiscard]] Result<bool> update_gids(const std::string& tree, const HostNetwork& network);
 
 // While the descriptor is open, GID indices of the tree do not move. A forked child must close it.

@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 
 namespace uroce::host {
@@ -27,14 +28,18 @@ bool write_all(int fd, std::string_view text) {
   return true;
 }
 
-Result<posix::Descriptor> open_and_lock(const std::string& path, int operation) {
+Result<posix::Descriptor> open_lock(const std::string& path) {
   posix::Descriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!file.is_open()) return system_error(path, "cannot be opened");
-  while (flock(file.get(), operation) != 0) {
-    if (errno == EWOULDBLOCK) return posix::Descriptor{};
-    if (errno != EINTR) return system_error(path, "cannot be locked");
-  }
   return file;
+}
+
+// 0, or EWOULDBLOCK: somebody else has it, or another errno.
+int try_lock(const posix::Descriptor& file, int operation) {
+  while (flock(file.get(), operation | LOCK_NB) != 0) {
+    if (errno != EINTR) return errno;
+  }
+  return 0;
 }
 
 int operation_of(LockKind kind) { return kind == LockKind::kShared ? LOCK_SH : LOCK_EX; }
@@ -112,12 +117,29 @@ void remove_tree(const std::string& path) {
   std::filesystem::remove_all(path, ignored);
 }
 
-Result<posix::Descriptor> lock_file(const std::string& path, LockKind kind) {
-  return open_and_lock(path, operation_of(kind));
+Result<posix::Descriptor> lock_file(const std::string& path, LockKind kind, Duration patience) {
+  constexpr timespec kPause{.tv_sec = 0, .tv_nsec = 2'000'000};
+  Result<posix::Descriptor> file = open_lock(path);
+  if (!file) return file;
+  for (Duration waited{};; waited = waited + nanoseconds(kPause.tv_nsec)) {
+    errno = try_lock(*file, operation_of(kind));
+    if (errno == 0) return file;
+    if (errno != EWOULDBLOCK) return system_error(path, "cannot be locked");
+    if (waited >= patience) break;
+    nanosleep(&kPause, nullptr);
+  }
+  return Error{ETIMEDOUT, path +
+                              ": another program holds this lock and does not let go; if it is "
+                              "stopped, continue it (kill -CONT) or end it"};
 }
 
 Result<posix::Descriptor> try_lock_file(const std::string& path, LockKind kind) {
-  return open_and_lock(path, operation_of(kind) | LOCK_NB);
+  Result<posix::Descriptor> file = open_lock(path);
+  if (!file) return file;
+  errno = try_lock(*file, operation_of(kind));
+  if (errno == 0) return file;
+  if (errno == EWOULDBLOCK) return posix::Descriptor{};
+  return system_error(path, "cannot be locked");
 }
 
 }  // namespace uroce::host

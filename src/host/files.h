@@ -13,6 +13,7 @@
 
 #include "base/result.h"
 #include "posix/descriptor.h"
+#include "uroce/time.h"
 
 namespace uroce::host {
 
@@ -38,8 +39,12 @@ void remove_tree(const std::string& path);
 
 enum class LockKind { kShared, kExclusive };
 
-// Holds flock on the file, which is made when missing. Closed on exec.
-[[nodiscard]] Result<posix::Descriptor> lock_file(const std::string& path, LockKind kind);
+// Who holds such a lock holds it for a moment; who does not let go was stopped.
+inline constexpr Duration kLockPatience = milliseconds(15'000);
+// Holds flock on the file, which is made when missing. Closed on exec. ETIMEDOUT, and a message
+// that says what to do, when nobody let go of it.
+[[nodiscard]] Result<posix::Descriptor> lock_file(const std::string& path, LockKind kind,
+                                                  Duration patience = kLockPatience);
 // An empty descriptor when somebody else holds it.
 [[nodiscard]] Result<posix::Descriptor> try_lock_file(const std::string& path, LockKind kind);
 

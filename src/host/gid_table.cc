@@ -6,7 +6,7 @@
 namespace uroce::host {
 namespace {
 
-int rank(const Gid& gid) { return is_link_local(gid) ? 0 : gid.is_ipv4() ? 1 : 2; }
+int rank(const Gid& gid) { return gid.is_link_local() ? 0 : gid.is_ipv4() ? 1 : 2; }
 
 }  // namespace
 

@@ -20,9 +20,8 @@ std::string trouble_with(const std::string& path) {
   if (S_ISLNK(status.st_mode)) return "is a symbolic link";
   if (!S_ISDIR(status.st_mode)) return "is not a directory";
   if (status.st_uid != geteuid()) return "belongs to user " + std::to_string(status.st_uid);
-  if ((status.st_mode & kOthers) != 0 && chmod(path.c_str(), 0700) != 0) {
-    return "can be entered by others";
-  }
+  // Not closed by us: whoever names /proc or /tmp does not want to lose it.
+  if ((status.st_mode & kOthers) != 0) return "can be entered by others";
   return {};
 }
 
@@ -32,8 +31,9 @@ Result<Done> make_private(const std::string& path) {
   }
   const std::string trouble = trouble_with(path);
   if (trouble.empty()) return Done{};
-  return Error{EPERM, path + ": not usable as the runtime directory: it " + trouble +
-                          "; remove it, or set UROCE_RUNTIME_DIR"};
+  return Error{EPERM,
+               path + ": not usable as the runtime directory: it " + trouble +
+                   "; set UROCE_RUNTIME_DIR to a directory of your own that nobody else can enter"};
 }
 
 bool is_usable_base(const std::string& path) {

@@ -6,17 +6,14 @@
 #include <new>
 
 #include "uroce/ids.h"
+#include "verbs/failed.h"
 #include "verbs/translate.h"
+#include "wire/management.h"
 
 namespace uroce::verbs {
 namespace {
 
 using engine::Engine;
-
-Ah* failed(int error) {
-  errno = error;
-  return nullptr;
-}
 
 AhPath* find(const Ah& ah, std::uint32_t block) {
   AhPath* path = ah.opened.load(std::memory_order_acquire);
@@ -62,6 +59,9 @@ void destroy_ah(Ah* ah) {
 }
 
 transport::AddressPath* path_to(Ah& ah, Qpn destination) {
+  if (destination == wire::kManagementQpn) [[unlikely]] {
+    destination = Qpn{ah.management_block * kQpnsPerBlock};
+  }
   const std::uint32_t block = qpn_block(destination);
   if (AhPath* path = find(ah, block); path != nullptr) [[likely]] {
     return &path->core;

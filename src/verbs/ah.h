@@ -11,6 +11,7 @@
 
 #include "transport/address_path.h"
 #include "verbs/pd.h"
+#include "verbs/qp.h"
 
 namespace uroce::verbs {
 
@@ -25,7 +26,9 @@ struct Ah : ibv_ah {
   Ah(Pd& owner, const Path& to) : ibv_ah{}, domain(owner), path(to) {}
 
   Pd& domain;
-  Path path;                             // not open: what the opened ones are made from
+  Path path;  // not open: what the opened ones are made from
+  // Where datagrams to QP1 go, which every process has: to the one that has this block of QPNs.
+  std::uint32_t management_block = 0;
   std::atomic<AhPath*> opened{nullptr};  // only added to, so that posts look without a lock
 };
 
@@ -35,6 +38,11 @@ struct Ah : ibv_ah {
 void destroy_ah(Ah* ah);
 
 inline Ah& ah_of(ibv_ah& handle) { return static_cast<Ah&>(handle); }
+
+// IBTA 10.2.3: the handle is there, and of the queue pair's protection domain.
+[[nodiscard]] inline bool may_send_to(const Qp& qp, ibv_ah* handle) {
+  return handle != nullptr && ah_of(*handle).domain.id == qp.core.pd;
+}
 
 // Any thread. The way to a QP: opened now if it is the first to its block. Null: no way leads
 // there.

@@ -45,6 +45,24 @@ Context* Context::make(engine::Engine& engine) {
   return context;
 }
 
+Context* Context::import(const Context& origin, const int& async_descriptor) {
+  engine::Engine& engine = origin.engine();
+  const auto acquired = engine::acquire_engine(engine.port().device().name, upcalls());
+  if (!acquired) {
+    errno = acquired.error().code;
+    return nullptr;
+  }
+  auto* const context =
+      &engine == *acquired ? new (std::nothrow) Context(engine, origin, async_descriptor) : nullptr;
+  if (context == nullptr) {
+    engine::release_engine(**acquired);
+    errno = ENOMEM;
+    return nullptr;
+  }
+  engine.add_listener(*context);
+  return context;
+}
+
 Context::~Context() {
   unused_paths_.sweep(engine_);
   if (engine_.is_abandoned()) return;
@@ -75,11 +93,16 @@ void Context::release_channel(CompletionChannel& channel) {
 }
 
 bool Context::write_event(std::uint64_t element, std::uint32_t type) {
-  return async_.write(ib_uverbs_async_event_desc{element, type, 0});
+  if (!async_) {
+    if (*async_descriptor_ < 0) return false;  // nobody can wait for events yet
+    async_.emplace(*async_descriptor_);
+  }
+  return async_->write(ib_uverbs_async_event_desc{element, type, 0});
 }
 
 std::uint32_t Context::take_back_events(const void* element) {
-  return async_.take_back<ib_uverbs_async_event_desc>(
+  if (!async_) return 0;
+  return async_->take_back<ib_uverbs_async_event_desc>(
       [element](const ib_uverbs_async_event_desc& event) {
         return event.element == reinterpret_cast<std::uintptr_t>(element);
       });

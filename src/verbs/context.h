@@ -9,10 +9,12 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include "engine/engine.h"
 #include "transport/events.h"
 #include "verbs/event_pipe.h"
+#include "verbs/handles.h"
 #include "verbs/unused_paths.h"
 
 namespace uroce::verbs {
@@ -32,13 +34,17 @@ class Context final : public engine::PortListener {
   static Context* open(const char* device);
   // Over an engine made elsewhere (tests); null, and errno.
   static Context* make(engine::Engine& engine);
+  // ibv_import_device: one more user of what `origin` was opened for. The descriptor of its events
+  // is libibverbs' to get, later, and to store at `async_descriptor`. Null, and errno.
+  static Context* import(const Context& origin, const int& async_descriptor);
   ~Context();
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
   [[nodiscard]] engine::Engine& engine() const { return engine_; }
+  [[nodiscard]] Handles& handles() const { return *handles_; }
   // The application's end; closed by libibverbs with the context.
-  [[nodiscard]] int async_descriptor() const { return async_descriptor_; }
+  [[nodiscard]] int async_descriptor() const { return *async_descriptor_; }
 
   // With one more user; null without memory or descriptors.
   [[nodiscard]] CompletionChannel* use_channel(const ibv_comp_channel& channel);
@@ -56,11 +62,20 @@ class Context final : public engine::PortListener {
 
  private:
   Context(engine::Engine& engine, int read_descriptor, int write_descriptor)
-      : engine_(engine), async_descriptor_(read_descriptor), async_(write_descriptor) {}
+      : engine_(engine),
+        handles_(std::make_shared<Handles>()),
+        read_descriptor_(read_descriptor),
+        async_descriptor_(&read_descriptor_) {
+    async_.emplace(write_descriptor);
+  }
+  Context(engine::Engine& engine, const Context& origin, const int& async_descriptor)
+      : engine_(engine), handles_(origin.handles_), async_descriptor_(&async_descriptor) {}
 
   engine::Engine& engine_;
-  int async_descriptor_;
-  EventPipe async_;
+  std::shared_ptr<Handles> handles_;
+  int read_descriptor_ = -1;
+  const int* async_descriptor_;
+  std::optional<EventPipe> async_;  // of an imported one, from its first event on
   std::mutex channels_mutex_;
   std::unique_ptr<CompletionChannel> channels_;
   UnusedPaths unused_paths_;

@@ -8,12 +8,12 @@
 #include <mutex>
 #include <new>
 
+#include "verbs/failed.h"
 #include "verbs/limits.h"
 
 namespace uroce::verbs {
 namespace {
 
-using engine::ZeroedMemory;
 using transport::CompletionQueue;
 
 int check_entries(int entries) {
@@ -22,11 +22,11 @@ int check_entries(int entries) {
 
 // A completion queue's memory, and how it is divided.
 struct Ring {
-  Ring(int entries, bool has_times)
+  Ring(int entries, const CqOptions& options)
       : capacity(static_cast<std::uint32_t>(entries)),
         slots(CompletionQueue::ring_slots(capacity)),
-        times_bytes(has_times ? slots * sizeof(Instant) : 0),
-        memory(slots * sizeof(transport::Cqe) + times_bytes) {}
+        times_bytes(options.timestamps ? slots * sizeof(Instant) : 0),
+        memory(options.domain, slots * sizeof(transport::Cqe) + times_bytes, ResourceType::kCq) {}
 
   [[nodiscard]] std::span<transport::Cqe> entries() const {
     return {reinterpret_cast<transport::Cqe*>(memory.bytes().data()), slots};
@@ -38,7 +38,7 @@ struct Ring {
 
   std::uint32_t capacity;
   std::size_t slots, times_bytes;
-  ZeroedMemory memory;
+  DomainMemory memory;
 };
 
 std::uint32_t take_back_notifications(Cq& cq) {
@@ -46,11 +46,6 @@ std::uint32_t take_back_notifications(Cq& cq) {
   const auto element = reinterpret_cast<std::uintptr_t>(&cq.handle);
   return cq.channel->pipe.take_back<ib_uverbs_comp_event_desc>(
       [element](const ib_uverbs_comp_event_desc& event) { return event.cq_handle == element; });
-}
-
-Cq* failed(int error) {
-  errno = error;
-  return nullptr;
 }
 
 }  // namespace
@@ -83,7 +78,7 @@ Cq* create_cq(Context& context, ibv_cq& handle, int entries, ibv_comp_channel* c
   if (vector < 0 || vector >= kCompletionVectors) return failed(EINVAL);
   std::unique_ptr<Cq> cq(new (std::nothrow) Cq(context, handle, options));
   if (cq == nullptr) return failed(ENOMEM);
-  Ring ring(entries, options.timestamps);
+  Ring ring(entries, options);
   if (!ring.memory) return failed(ENOMEM);
   if (!engine.quotas().cq.take()) return failed(ENOMEM);
   if (channel != nullptr) {
@@ -106,7 +101,7 @@ int resize_cq(Cq& cq, int entries) {
   engine::Engine& engine = cq.context.engine();
   if (engine.is_abandoned()) return EIO;
   if (const int error = check_entries(entries); error != 0) return error;
-  Ring ring(entries, cq.options.timestamps);
+  Ring ring(entries, cq.options);
   if (!ring.memory) return ENOMEM;
   {
     engine::Engine::Section section(engine);
@@ -123,8 +118,7 @@ int resize_cq(Cq& cq, int entries) {
 int modify_cq(Cq& cq, const ibv_modify_cq_attr& attributes) {
   engine::Engine& engine = cq.context.engine();
   if (engine.is_abandoned()) return EIO;
-  if ((attributes.attr_mask & ~std::uint32_t{IBV_CQ_ATTR_MODERATE}) != 0) return EINVAL;
-  if ((attributes.attr_mask & IBV_CQ_ATTR_MODERATE) == 0) return 0;
+  if (attributes.attr_mask != IBV_CQ_ATTR_MODERATE) return EINVAL;
   const ibv_moderate_cq& wish = attributes.moderate;
   engine::Engine::Section section(engine);
   section.hca().moderate(section.now(), cq.queue, wish.cq_count, microseconds(wish.cq_period));
@@ -177,7 +171,7 @@ int req_notify_cq(Cq& cq, int solicited_only) {
   engine::Engine& engine = cq.context.engine();
   if (engine.is_abandoned()) return EIO;
   cq.queue.arm(solicited_only != 0 ? transport::Arm::kSolicited : transport::Arm::kAny);
-  engine.application_will_sleep();
+  engine.application_will_sleep(cq.queue);
   return 0;
 }
 

@@ -10,10 +10,10 @@
 #include <cstdint>
 
 #include "engine/spin_lock.h"
-#include "engine/zeroed_memory.h"
 #include "transport/completion.h"
 #include "verbs/context.h"
 #include "verbs/cq_batch.h"
+#include "verbs/domain_memory.h"
 
 namespace uroce::verbs {
 
@@ -23,6 +23,7 @@ struct CqOptions {
   bool wall_clock = false;  // ... and read as time of day
   bool single_threaded = false;
   bool ignore_overrun = false;
+  Pd* domain = nullptr;  // a parent domain, for its allocator
 };
 
 struct Cq {
@@ -37,7 +38,7 @@ struct Cq {
   const CqOptions options;
   transport::CompletionQueue queue;
   engine::SpinLock lock;
-  engine::ZeroedMemory ring;  // the entries, then their times if they have any
+  DomainMemory ring;  // the entries, then their times if they have any
   CompletionChannel* channel = nullptr;
   std::atomic<std::uint32_t> users{0};      // QPs
   std::uint32_t notifications_given = 0;    // written to the channel

@@ -4,9 +4,11 @@
 #include <infiniband/verbs.h>
 
 #include "engine/engine.h"
+#include "transport/raw_packet.h"
 #include "verbs/cq.h"
 #include "verbs/qp.h"
 #include "verbs/srq.h"
+#include "verbs/wq.h"
 
 namespace uroce::verbs {
 namespace {
@@ -34,6 +36,19 @@ static_assert(static_cast<int>(engine::PortEvent::kActive) == IBV_EVENT_PORT_ACT
 static_assert(static_cast<int>(engine::PortEvent::kError) == IBV_EVENT_PORT_ERR);
 static_assert(static_cast<int>(engine::PortEvent::kGidChange) == IBV_EVENT_GID_CHANGE);
 
+// A receive work queue has one, the end.
+void write_fatal(Wq& wq) {
+  const auto element = reinterpret_cast<std::uintptr_t>(&wq.handle);
+  if (wq.context.write_event(element, IBV_EVENT_WQ_FATAL)) ++wq.events_given;
+}
+
+void write(Qp& qp, transport::EventType type) {
+  for (QpHandle* h = qp.handles.front(); h != nullptr; h = qp.handles.next(*h)) {
+    const auto element = reinterpret_cast<std::uintptr_t>(&h->part);
+    if (qp.context.write_event(element, static_cast<std::uint32_t>(type))) ++h->events_given;
+  }
+}
+
 }  // namespace
 
 void tell_completion(transport::CompletionQueue& queue) {
@@ -41,7 +56,11 @@ void tell_completion(transport::CompletionQueue& queue) {
 }
 
 void tell_event(const transport::Event& event) {
-  if (event.qp != nullptr) write(*static_cast<Qp*>(event.qp->user), event.type);
+  if (event.qp != nullptr && transport::is_receive_queue(*event.qp)) {
+    write_fatal(*static_cast<Wq*>(event.qp->user));
+  } else if (event.qp != nullptr) {
+    write(*static_cast<Qp*>(event.qp->user), event.type);
+  }
   if (event.cq != nullptr) write(*static_cast<Cq*>(event.cq->user), event.type);
   if (event.srq != nullptr) write(*static_cast<Srq*>(event.srq->user), event.type);
 }

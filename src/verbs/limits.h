@@ -15,6 +15,7 @@ inline constexpr std::uint32_t kInlineBytesMax = 4096;
 inline constexpr std::uint32_t kCqesMax = 4'194'303;
 inline constexpr std::uint32_t kReadAtomicMax = transport::kReadAtomicMax;
 inline constexpr std::uint64_t kMessageBytesMax = std::uint64_t{1} << 31;  // IBTA 9.4.3
+inline constexpr std::uint32_t kRwqTableMax = 4'096;  // places of an indirection table
 inline constexpr int kCompletionVectors = 1;
 
 }  // namespace uroce::verbs

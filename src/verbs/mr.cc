@@ -4,9 +4,11 @@
 #include <infiniband/verbs.h>
 
 #include <cerrno>
+#include <memory>
 #include <new>
 
-#include "verbs/mapped_range.h"
+#include "engine/mapped_range.h"
+#include "verbs/failed.h"
 
 namespace uroce::verbs {
 namespace {
@@ -26,18 +28,20 @@ static_assert(is_same(Access::kLocalWrite, IBV_ACCESS_LOCAL_WRITE) &&
               is_same(Access::kHugeTlb, IBV_ACCESS_HUGETLB) &&
               is_same(Access::kRelaxedOrdering, IBV_ACCESS_RELAXED_ORDERING));
 
-constexpr unsigned kKnownAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
-                                  IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
-                                  IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_HUGETLB |
-                                  IBV_ACCESS_RELAXED_ORDERING;
+constexpr unsigned kKnownAccess =
+    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+    IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_ON_DEMAND |
+    IBV_ACCESS_HUGETLB | IBV_ACCESS_RELAXED_ORDERING;
+// As the kernel has them; headers of rdma-core 44 have no names for them.
+constexpr unsigned kFlushGlobal = 1U << 8;
+constexpr unsigned kFlushPersistent = 1U << 9;
+static_assert(is_same(Access::kFlushGlobal, kFlushGlobal) &&
+              is_same(Access::kFlushPersistent, kFlushPersistent));
 constexpr unsigned kRemotelyWritten = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
 
-int check_access(unsigned access) {
-  if ((access & IBV_ACCESS_ON_DEMAND) != 0) return EOPNOTSUPP;
-  if ((access & ~kKnownAccess) != 0) return EINVAL;
-  // man ibv_reg_mr: remote write and atomic need local write.
-  if ((access & kRemotelyWritten) != 0 && (access & IBV_ACCESS_LOCAL_WRITE) == 0) return EINVAL;
-  return 0;
+// man ibv_reg_mr: the whole address space, on demand.
+bool is_implicit(const memory::MemoryRegion& region) {
+  return region.base == nullptr && region.length == SIZE_MAX;
 }
 
 int check_region(const memory::MemoryRegion& region) {
@@ -48,54 +52,104 @@ int check_region(const memory::MemoryRegion& region) {
       memory::range_wraps(region.iova, region.length)) {
     return EINVAL;
   }
+  if (region.backing == memory::Backing::kOnDemand) {
+    // man ibv_reg_mr: huge pages are for explicit ones.
+    const bool is_huge = (access & IBV_ACCESS_HUGETLB) != 0;
+    return is_implicit(region) && (is_huge || region.iova != 0) ? EINVAL : 0;
+  }
   const bool is_written = (access & (kRemotelyWritten | IBV_ACCESS_LOCAL_WRITE)) != 0;
-  return check_mapped(address, region.length, is_written ? MemoryUse::kWrite : MemoryUse::kRead);
+  const auto use = is_written ? engine::MemoryUse::kWrite : engine::MemoryUse::kRead;
+  return engine::check_mapped(address, region.length, use);
 }
 
 std::uint64_t iova_of(std::uint64_t wanted, Access access) {
   return memory::has(access, Access::kZeroBased) ? 0 : wanted;
 }
 
-int insert(Mr& mr) {
-  engine::Engine& engine = mr.pd->context.engine();
-  if (engine.is_abandoned()) return EIO;
-  if (const int error = check_region(mr.region); error != 0) return error;
-  if (!engine.quotas().mr.take()) return ENOMEM;
-  const int error = engine.insert_region(mr.region);
-  if (error != 0) engine.quotas().mr.give_back();
-  return error;
+memory::Backing backing_of(Access access) {
+  return memory::has(access, Access::kOnDemand) ? memory::Backing::kOnDemand
+                                                : memory::Backing::kPresent;
 }
 
 }  // namespace
 
-Mr* reg_mr(Pd& pd, void* address, std::uint64_t length, std::uint64_t iova, int access) {
-  Mr* mr = new (std::nothrow) Mr{.pd = &pd, .region = {}};
-  if (mr == nullptr) {
-    errno = ENOMEM;
-    return nullptr;
-  }
-  const auto rights = static_cast<Access>(access);
-  mr->region = {.iova = iova_of(iova, rights),
-                .length = length,
-                .base = static_cast<std::byte*>(address),
-                .pd = pd.id,
-                .access = rights};
-  if (const int error = insert(*mr); error != 0) {
-    delete mr;
-    errno = error;
-    return nullptr;
+int check_access(unsigned access) {
+  // No memory here outlives the power.
+  if ((access & kFlushPersistent) != 0) return EOPNOTSUPP;
+  if ((access & ~(kKnownAccess | kFlushGlobal)) != 0) return EINVAL;
+  // man ibv_reg_mr: remote write and atomic need local write.
+  if ((access & kRemotelyWritten) != 0 && (access & IBV_ACCESS_LOCAL_WRITE) == 0) return EINVAL;
+  return 0;
+}
+
+Mr* add_region(Pd& pd, const memory::MemoryRegion& region) {
+  engine::Engine& engine = pd.context.engine();
+  std::unique_ptr<Mr> mr(new (std::nothrow) Mr{.region = region, .pd = &pd});
+  if (mr == nullptr || !engine.quotas().mr.take()) return failed(ENOMEM);
+  if (const int error = engine.insert_region(mr->region); error != 0) {
+    engine.quotas().mr.give_back();
+    return failed(error);
   }
   pd.users.fetch_add(1, std::memory_order_relaxed);
+  return mr.release();
+}
+
+Mr* reg_mr(Pd& pd, void* address, std::uint64_t length, std::uint64_t iova, int access) {
+  if (pd.context.engine().is_abandoned()) return failed(EIO);
+  const auto rights = static_cast<Access>(access);
+  const memory::MemoryRegion region{.iova = iova_of(iova, rights),
+                                    .length = length,
+                                    .base = static_cast<std::byte*>(address),
+                                    .pd = pd.id,
+                                    .access = rights,
+                                    .backing = backing_of(rights)};
+  if (const int error = check_region(region); error != 0) return failed(error);
+  return add_region(pd, region);
+}
+
+Mr* alloc_null_mr(Pd& pd) {
+  if (pd.context.engine().is_abandoned()) return failed(EIO);
+  return add_region(pd, {.length = SIZE_MAX,
+                         .pd = pd.id,
+                         .access = Access::kLocalWrite,
+                         .backing = memory::Backing::kNull});
+}
+
+Mr* reg_dmabuf_mr(Pd& pd, std::uint64_t offset, std::uint64_t length, std::uint64_t iova,
+                  int descriptor, int access) {
+  constexpr unsigned kAllowed = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+                                IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
+                                IBV_ACCESS_RELAXED_ORDERING;
+  const auto flags = static_cast<unsigned>(access);
+  if (pd.context.engine().is_abandoned()) return failed(EIO);
+  if ((flags & ~kAllowed) != 0 || memory::range_wraps(iova, length)) return failed(EINVAL);
+  if (const int error = check_access(flags); error != 0) return failed(error);
+  if (!have_one_page_offset(offset, iova)) return failed(EINVAL);
+  DmabufMapping mapping;
+  const bool is_written = (flags & IBV_ACCESS_LOCAL_WRITE) != 0;
+  if (const int error = mapping.map(descriptor, offset, length, is_written); error != 0) {
+    return failed(error);
+  }
+  Mr* const mr = add_region(pd, {.iova = iova,
+                                 .length = length,
+                                 .base = mapping.at(offset),
+                                 .pd = pd.id,
+                                 .access = static_cast<Access>(flags)});
+  if (mr != nullptr) swap(mr->mapping, mapping);
   return mr;
 }
 
 int rereg_mr(Mr& mr, int flags, Pd* pd, void* address, std::uint64_t length, int access) {
   if (mr.pd->context.engine().is_abandoned()) return EIO;
+  // Device memory and dma-bufs are where they are; nothing to change is an error, as in the kernel.
+  if (flags == 0 || mr.device_memory != nullptr || mr.mapping.is_there()) return EINVAL;
+  if (mr.region.backing == memory::Backing::kNull) return EINVAL;  // man ibv_alloc_null_mr
   memory::MemoryRegion changed = mr.region;
   Pd* const owner = (flags & IBV_REREG_MR_CHANGE_PD) != 0 ? pd : mr.pd;
   if (owner == nullptr || &owner->context != &mr.pd->context) return EINVAL;
   changed.pd = owner->id;
   if ((flags & IBV_REREG_MR_CHANGE_ACCESS) != 0) changed.access = static_cast<Access>(access);
+  changed.backing = backing_of(changed.access);
   if ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0) {
     changed.base = static_cast<std::byte*>(address);
     changed.length = length;
@@ -105,7 +159,7 @@ int rereg_mr(Mr& mr, int flags, Pd* pd, void* address, std::uint64_t length, int
   {
     engine::Engine::Section section(mr.pd->context.engine());
     memory::MrTable& table = section.hca().regions();
-    table.erase(changed.key);
+    if (!table.erase(changed.key)) return EBUSY;  // windows are bound to it
     // There is room and the index is free: it was just there.
     static_cast<void>(table.insert(changed));
   }
@@ -116,12 +170,32 @@ int rereg_mr(Mr& mr, int flags, Pd* pd, void* address, std::uint64_t length, int
   return 0;
 }
 
-void dereg_mr(Mr* mr) {
+int dereg_mr(Mr* mr) {
   engine::Engine& engine = mr->pd->context.engine();
   if (!engine.is_abandoned()) {
-    engine.erase_region(mr->region.key);
+    if (!engine.erase_region(mr->region.key)) return EBUSY;
     engine.quotas().mr.give_back();
   }
+  mr->pd->users.fetch_sub(1, std::memory_order_release);
+  delete mr;
+  return 0;
+}
+
+Mr* import_mr(Pd& pd, std::uint32_t handle) {
+  if (pd.context.engine().is_abandoned()) return failed(EIO);
+  std::unique_ptr<Mr> mr(new (std::nothrow) Mr{.pd = &pd});
+  if (mr == nullptr) return failed(ENOMEM);
+  {
+    engine::Engine::Section section(pd.context.engine());
+    const memory::MemoryRegion* const region = section.hca().regions().find(handle);
+    if (region != nullptr) mr->region = *region;
+  }
+  if (mr->region.is_window() || mr->region.pd != pd.id) return failed(ENOENT);
+  pd.users.fetch_add(1, std::memory_order_relaxed);
+  return mr.release();
+}
+
+void unimport_mr(Mr* mr) {
   mr->pd->users.fetch_sub(1, std::memory_order_release);
   delete mr;
 }

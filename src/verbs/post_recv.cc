@@ -12,7 +12,7 @@ namespace uroce::verbs {
 
 int post_recv(Qp& qp, ibv_recv_wr* request, ibv_recv_wr** bad) {
   using transport::QpState;
-  const bool has_own_queue = qp.srq == nullptr;
+  const bool has_own_queue = qp.parts.srq == nullptr && qp.parts.receive_cq != nullptr;
   if (!has_own_queue || qp.core.state.load(std::memory_order_acquire) == QpState::kReset) {
     *bad = request;
     return EINVAL;

@@ -8,6 +8,7 @@
 
 #include "verbs/ah.h"
 #include "verbs/limits.h"
+#include "verbs/mw.h"
 #include "verbs/qp.h"
 #include "verbs/receive_ring.h"
 #include "verbs/send_flags.h"
@@ -18,7 +19,17 @@ namespace {
 using transport::SendOperation;
 using transport::SendWqe;
 
-enum class Shape : std::uint8_t { kUnsupported, kSend, kWrite, kRead, kAtomic, kDatagram };
+enum class Shape : std::uint8_t {
+  kUnsupported,
+  kSend,
+  kWrite,
+  kRead,
+  kAtomic,
+  kDatagram,
+  kAtomicWrite,
+  kBind,
+  kInvalidate,
+};
 struct OpcodeRow {
   Shape shape = Shape::kUnsupported;
   SendOperation operation = SendOperation::kSend;
@@ -34,6 +45,10 @@ constexpr std::array<OpcodeRow, kOpcodes> make_rc_rows() {
   rows[IBV_WR_RDMA_READ] = {Shape::kRead, SendOperation::kRead};
   rows[IBV_WR_ATOMIC_CMP_AND_SWP] = {Shape::kAtomic, SendOperation::kCompareSwap};
   rows[IBV_WR_ATOMIC_FETCH_AND_ADD] = {Shape::kAtomic, SendOperation::kFetchAdd};
+  rows[IBV_WR_ATOMIC_WRITE] = {Shape::kAtomicWrite, SendOperation::kAtomicWrite};
+  rows[IBV_WR_SEND_WITH_INV] = {Shape::kSend, SendOperation::kSendWithInvalidate};
+  rows[IBV_WR_BIND_MW] = {Shape::kBind, SendOperation::kBindWindow};
+  rows[IBV_WR_LOCAL_INV] = {Shape::kInvalidate, SendOperation::kLocalInvalidate};
   return rows;
 }
 constexpr std::array<OpcodeRow, kOpcodes> make_uc_rows() {
@@ -41,6 +56,8 @@ constexpr std::array<OpcodeRow, kOpcodes> make_uc_rows() {
   for (OpcodeRow& row : rows) {
     if (row.shape == Shape::kRead || row.shape == Shape::kAtomic) row = {};
   }
+  rows[IBV_WR_SEND_WITH_INV] = {};
+  rows[IBV_WR_ATOMIC_WRITE] = {};
   return rows;
 }
 constexpr std::array<OpcodeRow, kOpcodes> make_ud_rows() {
@@ -49,25 +66,47 @@ constexpr std::array<OpcodeRow, kOpcodes> make_ud_rows() {
   rows[IBV_WR_SEND_WITH_IMM] = {Shape::kDatagram, SendOperation::kSendWithImmediate};
   return rows;
 }
+constexpr std::array<OpcodeRow, kOpcodes> make_raw_packet_rows() {
+  std::array<OpcodeRow, kOpcodes> rows{};
+  rows[IBV_WR_SEND] = {Shape::kSend, SendOperation::kSend};
+  return rows;
+}
 constexpr auto kRcRows = make_rc_rows();
 constexpr auto kUcRows = make_uc_rows();
 constexpr auto kUdRows = make_ud_rows();
+constexpr auto kRawPacketRows = make_raw_packet_rows();
+constexpr std::array<OpcodeRow, kOpcodes> kNoRows{};
 
 constexpr const std::array<OpcodeRow, kOpcodes>& rows_of(transport::Service service) {
   switch (service) {
     case transport::Service::kRc:
+    case transport::Service::kXrcInitiator:
       return kRcRows;
     case transport::Service::kUc:
       return kUcRows;
     case transport::Service::kUd:
       return kUdRows;
+    case transport::Service::kRawPacket:
+      return kRawPacketRows;
+    case transport::Service::kXrcTarget:
+      return kNoRows;
   }
   return kRcRows;
 }
 
+// Nothing is sent, and there is no list of elements.
+constexpr bool is_local(Shape shape) {
+  return shape == Shape::kBind || shape == Shape::kInvalidate;
+}
+
 // man ibv_post_send. The length of the message is written to `bytes`.
-int check(const ibv_send_wr& request, const ibv_qp_cap& limits, Shape shape, std::uint64_t& bytes) {
+int check(const ibv_send_wr& request, const Qp& qp, Shape shape, std::uint64_t& bytes) {
+  const ibv_qp_cap& limits = qp.limits;
   if (shape == Shape::kUnsupported || (request.send_flags & ~kKnownSendFlags) != 0) return EINVAL;
+  if (is_local(shape)) [[unlikely]] {
+    const auto& bind = request.bind_mw;
+    return shape == Shape::kBind ? check_binding(bind.mw, IBV_MW_TYPE_2, bind.bind_info) : 0;
+  }
   if (request.num_sge < 0) return EINVAL;
   const bool is_inline = (request.send_flags & IBV_SEND_INLINE) != 0;
   const auto sges = static_cast<std::uint32_t>(request.num_sge);
@@ -77,7 +116,8 @@ int check(const ibv_send_wr& request, const ibv_qp_cap& limits, Shape shape, std
   if (bytes > kMessageBytesMax) return EINVAL;
   if (is_inline && (shape == Shape::kRead || shape == Shape::kAtomic)) return EINVAL;
   if (is_inline && bytes > limits.max_inline_data) return EINVAL;
-  if (shape == Shape::kDatagram && request.wr.ud.ah == nullptr) return EINVAL;
+  if (shape == Shape::kDatagram && !may_send_to(qp, request.wr.ud.ah)) return EINVAL;
+  if (shape == Shape::kAtomicWrite && bytes != sizeof(std::uint64_t)) return EINVAL;
   if (shape == Shape::kAtomic && bytes < sizeof(std::uint64_t)) return EINVAL;
   return 0;
 }
@@ -107,13 +147,29 @@ void write_remote_part(const ibv_send_wr& request, Shape shape, SendWqe& wqe) {
     wqe.length = sizeof(std::uint64_t);
   } else if (shape == Shape::kDatagram) {
     wqe.set_target(target_of(request));
-  } else if (shape != Shape::kSend) {
+  } else if (shape == Shape::kSend) {
+    wqe.rkey = {request.invalidate_rkey};  // of no account in a SEND without
+  } else {
     wqe.remote_address = request.wr.rdma.remote_addr;
     wqe.rkey = {request.wr.rdma.rkey};
   }
 }
 
+[[gnu::cold]] void write_local(const ibv_send_wr& request, OpcodeRow row, SendWqe& wqe) {
+  wqe.wr_id = request.wr_id;
+  wqe.operation = row.operation;
+  wqe.flags = kSendFlags[request.send_flags & (IBV_SEND_SIGNALED | IBV_SEND_FENCE)];
+  if (row.shape == Shape::kBind) {
+    return write_binding(*request.bind_mw.mw, request.bind_mw.rkey, request.bind_mw.bind_info, wqe);
+  }
+  wqe.length = 0;
+  wqe.sge_count = 0;
+  wqe.rkey = {request.invalidate_rkey};
+}
+
 void write_wqe(const ibv_send_wr& request, OpcodeRow row, std::uint64_t bytes, SendWqe& wqe) {
+  if (is_local(row.shape)) [[unlikely]]
+    return write_local(request, row, wqe);
   wqe.wr_id = request.wr_id;
   wqe.length = static_cast<std::uint32_t>(bytes);
   wqe.immediate = request.imm_data;
@@ -144,9 +200,12 @@ int post_list(Qp& qp, ibv_send_wr*& request, std::uint32_t& posted) {
     const auto opcode = static_cast<std::uint32_t>(request->opcode);
     const OpcodeRow row = opcode < kOpcodes ? rows[opcode] : OpcodeRow{};
     std::uint64_t bytes = 0;
-    if (const int e = check(*request, qp.limits, row.shape, bytes); e != 0) return e;
+    if (const int e = check(*request, qp, row.shape, bytes); e != 0) return e;
     if (posted == free) return ENOMEM;
-    write_wqe(*request, row, bytes, queue.at(queue.next_post() + posted));
+    SendWqe& wqe = queue.at(queue.next_post() + posted);
+    write_wqe(*request, row, bytes, wqe);
+    if (qp.service == transport::Service::kXrcInitiator && !is_local(row.shape)) [[unlikely]]
+      wqe.set_srq({request->qp_type.xrc.remote_srqn & 0xff'ffff});
     ++posted;
   }
   return 0;

@@ -4,7 +4,9 @@
 #include <cerrno>
 #include <cstring>
 
+#include "verbs/ah.h"
 #include "verbs/limits.h"
+#include "verbs/mw.h"
 #include "verbs/qp.h"
 #include "verbs/receive_ring.h"
 #include "verbs/send_flags.h"
@@ -21,10 +23,16 @@ using transport::SendWqe;
   builder.free = builder.prepared;
 }
 
+// A datagram's address, or the receive queue that a request of XRC is for.
+bool needs_target(transport::Service service, SendOperation operation) {
+  return service == transport::Service::kUd ||
+         (service == transport::Service::kXrcInitiator && !transport::is_local(operation));
+}
+
 // The next request, complete but for what its operation and its setters add; null after a fault.
 SendWqe* begin(Qp& qp, const SendHead& head, SendOperation operation) {
   SendBuilder& builder = qp.builder;
-  if (builder.needs_data || (head.flags & ~kKnownSendFlags) != 0) [[unlikely]]
+  if (builder.missing != 0 || (head.flags & ~kKnownSendFlags) != 0) [[unlikely]]
     fail(builder, EINVAL);
   if (builder.prepared == builder.free) [[unlikely]] {
     fail(builder, ENOMEM);
@@ -40,6 +48,7 @@ SendWqe* begin(Qp& qp, const SendHead& head, SendOperation operation) {
   wqe.flags = kSendFlags[head.flags & kInTheHead];
   wqe.sge_count = 0;
   wqe.status = transport::WcStatus::kSuccess;
+  if (needs_target(qp.service, operation)) builder.missing = SendBuilder::kTarget;
   return builder.wqe = &wqe;
 }
 
@@ -57,18 +66,22 @@ void begin_atomic(Qp& qp, const SendHead& head, SendOperation operation, RemoteA
   if (wqe == nullptr) return;
   wqe->compare_add = compare_add;
   wqe->swap = swap;
-  qp.builder.needs_data = true;  // room for what was there before
+  qp.builder.missing |= SendBuilder::kData;
 }
+
+// An atomic write has brought its word.
+bool has_its_data(const SendWqe& wqe) { return wqe.operation == SendOperation::kAtomicWrite; }
 
 // False, and a fault: too long, or too short for what an atomic brings.
 bool set_length(SendBuilder& builder, std::uint64_t bytes) {
   const bool is_atomic = transport::is_atomic(builder.wqe->operation);
-  if (bytes > kMessageBytesMax || (is_atomic && bytes < sizeof(std::uint64_t))) [[unlikely]] {
+  if (has_its_data(*builder.wqe) || bytes > kMessageBytesMax ||
+      (is_atomic && bytes < sizeof(std::uint64_t))) [[unlikely]] {
     fail(builder, EINVAL);
     return false;
   }
   builder.wqe->length = is_atomic ? sizeof(std::uint64_t) : static_cast<std::uint32_t>(bytes);
-  builder.needs_data = false;
+  builder.missing &= ~SendBuilder::kData & 0xff;
   return true;
 }
 
@@ -89,21 +102,43 @@ std::byte* begin_inline(Qp& qp, std::uint64_t bytes) {
 int check(const Qp& qp) {
   const SendBuilder& builder = qp.builder;
   if (builder.error != 0) return builder.error;
-  if (builder.needs_data) return EINVAL;
+  if (builder.missing != 0) return EINVAL;
   if (!takes_requests(qp.core.state.load(std::memory_order_acquire))) return EINVAL;
   return qp.context.engine().is_abandoned() ? EIO : 0;
 }
 
-void unlock(Qp& qp) { qp.send_lock.unlock(); }
+// The ways of posted datagrams are in use until they are finished.
+void use_paths(Qp& qp, std::uint32_t count) {
+  const transport::SendQueue& queue = qp.core.send_queue;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    transport::AddressPath* const path = queue.at(queue.next_post() + i).target().path;
+    if (path != nullptr) path->users.fetch_add(1, std::memory_order_relaxed);
+  }
+}
 
 }  // namespace
 
 std::uint64_t send_operations(ibv_qp_type type) {
-  constexpr std::uint64_t kReliable =
+  constexpr std::uint64_t kConnected =
       IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_SEND |
-      IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
-      IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
-  return type == IBV_QPT_RC ? kReliable : 0;
+      IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_LOCAL_INV;
+  constexpr std::uint64_t kReliable = kConnected | IBV_QP_EX_WITH_RDMA_READ |
+                                      IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
+                                      IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |
+                                      IBV_QP_EX_WITH_SEND_WITH_INV | IBV_QP_EX_WITH_ATOMIC_WRITE;
+  switch (static_cast<std::uint32_t>(type)) {  // a program in C may say any number
+    case IBV_QPT_RC:
+    case IBV_QPT_XRC_SEND:
+      return kReliable;
+    case IBV_QPT_UC:
+      return kConnected;
+    case IBV_QPT_UD:
+      return IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
+    case IBV_QPT_RAW_PACKET:
+      return IBV_QP_EX_WITH_SEND;
+    default:
+      return 0;
+  }
 }
 
 void wr_start(Qp& qp) {
@@ -114,17 +149,22 @@ void wr_start(Qp& qp) {
 int wr_complete(Qp& qp) {
   const int error = check(qp);
   const std::uint32_t prepared = error == 0 ? qp.builder.prepared : 0;
+  if (qp.service == transport::Service::kUd) use_paths(qp, prepared);
   qp.core.send_queue.post(prepared);
-  unlock(qp);
+  qp.send_lock.unlock();
   if (prepared != 0) qp.context.engine().ring(qp.doorbell);
   return error;
 }
 
-void wr_abort(Qp& qp) { unlock(qp); }
+void wr_abort(Qp& qp) { qp.send_lock.unlock(); }
 
 // --- Builders ------------------------------------------------------------------------------------
 
 void wr_send(Qp& qp, const SendHead& head) { begin(qp, head, SendOperation::kSend); }
+
+void wr_send_invalidate(Qp& qp, const SendHead& head, std::uint32_t rkey) {
+  begin(qp, head, SendOperation::kSendWithInvalidate, {.rkey = rkey});
+}
 
 void wr_send_immediate(Qp& qp, const SendHead& head, __be32 immediate) {
   SendWqe* const wqe = begin(qp, head, SendOperation::kSendWithImmediate);
@@ -153,7 +193,50 @@ void wr_fetch_add(Qp& qp, const SendHead& head, RemoteAddress remote, std::uint6
   begin_atomic(qp, head, SendOperation::kFetchAdd, remote, add, 0);
 }
 
+void wr_bind_window(Qp& qp, const SendHead& head, const ibv_mw* mw, std::uint32_t rkey,
+                    const ibv_mw_bind_info& info) {
+  SendWqe* const wqe = begin(qp, head, SendOperation::kBindWindow);
+  if (wqe == nullptr) return;
+  if (check_binding(mw, IBV_MW_TYPE_2, info) != 0) return fail(qp.builder, EINVAL);
+  write_binding(*mw, rkey, info, *wqe);
+  qp.builder.wqe = nullptr;
+}
+
+void wr_local_invalidate(Qp& qp, const SendHead& head, std::uint32_t rkey) {
+  begin(qp, head, SendOperation::kLocalInvalidate, {.rkey = rkey});
+  qp.builder.wqe = nullptr;
+}
+
+void wr_atomic_write(Qp& qp, const SendHead& head, RemoteAddress remote, const void* word) {
+  SendWqe* const wqe = begin(qp, head, SendOperation::kAtomicWrite, remote);
+  if (wqe == nullptr) return;
+  wqe->length = sizeof(std::uint64_t);
+  wqe->flags |= transport::send_flag::kInline;
+  std::memcpy(wqe->inline_data(), word, sizeof(std::uint64_t));
+}
+
 // --- Setters -------------------------------------------------------------------------------------
+
+void wr_set_target(Qp& qp, ibv_ah* ah, std::uint32_t qpn, std::uint32_t qkey) {
+  SendBuilder& builder = qp.builder;
+  if (builder.wqe == nullptr) [[unlikely]]
+    return;
+  if (!may_send_to(qp, ah) || qp.service != transport::Service::kUd) [[unlikely]]
+    return fail(builder, EINVAL);
+  const Qpn number{qpn & 0xff'ffff};
+  builder.wqe->set_target({path_to(ah_of(*ah), number), number, {qkey}});
+  builder.missing &= ~SendBuilder::kTarget & 0xff;
+}
+
+void wr_set_srq(Qp& qp, std::uint32_t number) {
+  SendBuilder& builder = qp.builder;
+  if (builder.wqe == nullptr) [[unlikely]]
+    return;
+  if (qp.service != transport::Service::kXrcInitiator) [[unlikely]]
+    return fail(builder, EINVAL);
+  builder.wqe->set_srq({number & 0xff'ffff});
+  builder.missing &= ~SendBuilder::kTarget & 0xff;
+}
 
 void wr_set_sge(Qp& qp, std::uint32_t lkey, std::uint64_t address, std::uint32_t length) {
   SendBuilder& builder = qp.builder;

@@ -30,7 +30,10 @@ struct SendBuilder {
   std::uint32_t prepared = 0;
   std::uint32_t free = 0;  // slots, when it began; none more after a fault
   int error = 0;
-  bool needs_data = false;  // the last one is nothing without a setter
+  std::uint8_t missing = 0;  // what the last one is nothing without: kData, kTarget
+
+  static constexpr std::uint8_t kData = 1;    // an atomic's result needs a place
+  static constexpr std::uint8_t kTarget = 2;  // a datagram needs an address, XRC a receive queue
 };
 
 // What the application wrote into ibv_qp_ex before it called the builder.
@@ -51,6 +54,7 @@ void wr_start(Qp& qp);
 void wr_abort(Qp& qp);
 
 void wr_send(Qp& qp, const SendHead& head);
+void wr_send_invalidate(Qp& qp, const SendHead& head, std::uint32_t rkey);
 void wr_send_immediate(Qp& qp, const SendHead& head, __be32 immediate);
 void wr_write(Qp& qp, const SendHead& head, RemoteAddress remote);
 void wr_write_immediate(Qp& qp, const SendHead& head, RemoteAddress remote, __be32 immediate);
@@ -59,6 +63,18 @@ void wr_compare_swap(Qp& qp, const SendHead& head, RemoteAddress remote, std::ui
                      std::uint64_t swap);
 void wr_fetch_add(Qp& qp, const SendHead& head, RemoteAddress remote, std::uint64_t add);
 
+// No setter belongs to these.
+void wr_bind_window(Qp& qp, const SendHead& head, const ibv_mw* mw, std::uint32_t rkey,
+                    const ibv_mw_bind_info& info);
+void wr_local_invalidate(Qp& qp, const SendHead& head, std::uint32_t rkey);
+
+// 8 bytes, taken at once.
+void wr_atomic_write(Qp& qp, const SendHead& head, RemoteAddress remote, const void* word);
+
+// Of a datagram; EINVAL without an address handle.
+void wr_set_target(Qp& qp, ibv_ah* ah, std::uint32_t qpn, std::uint32_t qkey);
+// Of a request of XRC: the peer's shared receive queue.
+void wr_set_srq(Qp& qp, std::uint32_t number);
 void wr_set_sge(Qp& qp, std::uint32_t lkey, std::uint64_t address, std::uint32_t length);
 void wr_set_sge_list(Qp& qp, std::span<const ibv_sge> list);
 void wr_set_inline_data(Qp& qp, const void* data, std::size_t length);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// A shared receive queue of the application. `lock` serialises its posters.
+// A shared receive queue of the application. `lock` serialises its posters. One of XRC has a
+// number, by which the peers of its domain name it, and a completion queue of its own.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -8,9 +9,11 @@
 #include <cstdint>
 
 #include "engine/spin_lock.h"
-#include "engine/zeroed_memory.h"
 #include "transport/qp.h"
+#include "verbs/cq.h"
+#include "verbs/domain_memory.h"
 #include "verbs/pd.h"
+#include "verbs/xrcd.h"
 
 namespace uroce::verbs {
 
@@ -23,14 +26,19 @@ struct Srq {
   ibv_srq& handle;
   transport::Srq core;
   engine::SpinLock lock;
-  engine::ZeroedMemory ring;
+  DomainMemory ring;
   std::uint32_t max_sges = 0;
   std::atomic<std::uint32_t> users{0};  // QPs
   std::uint32_t events_given = 0;
+  // Of XRC.
+  Xrcd* xrcd = nullptr;
+  Cq* cq = nullptr;
 };
 
 // Null, and errno. The capabilities given are written to `attributes`.
 [[nodiscard]] Srq* create_srq(Pd& pd, ibv_srq& handle, ibv_srq_attr& attributes);
+[[nodiscard]] Srq* create_xrc_srq(Pd& pd, ibv_srq& handle, ibv_srq_attr& attributes, Xrcd* xrcd,
+                                  Cq* cq);
 [[nodiscard]] int modify_srq(Srq& srq, const ibv_srq_attr& attributes, int mask);
 void query_srq(Srq& srq, ibv_srq_attr& attributes);
 [[nodiscard]] int destroy_srq(Srq* srq);

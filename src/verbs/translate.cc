@@ -4,8 +4,11 @@
 #include <cerrno>
 #include <cstring>
 
+#include "host/gid_table.h"
 #include "host/port_attributes.h"
 #include "memory/access.h"
+#include "steering/hash.h"
+#include "verbs/number_of.h"
 
 namespace uroce::verbs {
 namespace {
@@ -23,6 +26,7 @@ static_assert(same(WcStatus::kLocalLengthError, IBV_WC_LOC_LEN_ERR));
 static_assert(same(WcStatus::kLocalQpOperationError, IBV_WC_LOC_QP_OP_ERR));
 static_assert(same(WcStatus::kLocalProtectionError, IBV_WC_LOC_PROT_ERR));
 static_assert(same(WcStatus::kFlushed, IBV_WC_WR_FLUSH_ERR));
+static_assert(same(WcStatus::kWindowBindError, IBV_WC_MW_BIND_ERR));
 static_assert(same(WcStatus::kBadResponse, IBV_WC_BAD_RESP_ERR));
 static_assert(same(WcStatus::kLocalAccessError, IBV_WC_LOC_ACCESS_ERR));
 static_assert(same(WcStatus::kRemoteInvalidRequest, IBV_WC_REM_INV_REQ_ERR));
@@ -38,6 +42,9 @@ static_assert(same(WcOpcode::kRdmaWrite, IBV_WC_RDMA_WRITE));
 static_assert(same(WcOpcode::kRdmaRead, IBV_WC_RDMA_READ));
 static_assert(same(WcOpcode::kCompareSwap, IBV_WC_COMP_SWAP));
 static_assert(same(WcOpcode::kFetchAdd, IBV_WC_FETCH_ADD));
+static_assert(same(WcOpcode::kBindWindow, IBV_WC_BIND_MW));
+static_assert(same(WcOpcode::kLocalInvalidate, IBV_WC_LOCAL_INV));
+static_assert(same(WcOpcode::kAtomicWrite, IBV_WC_ATOMIC_WRITE));
 static_assert(same(WcOpcode::kReceive, IBV_WC_RECV));
 static_assert(same(WcOpcode::kReceiveRdmaWithImmediate, IBV_WC_RECV_RDMA_WITH_IMM));
 
@@ -73,6 +80,16 @@ static_assert(same(attribute::kCapabilities, IBV_QP_CAP));
 static_assert(same(attribute::kDestinationQpn, IBV_QP_DEST_QPN));
 static_assert(same(attribute::kRateLimit, IBV_QP_RATE_LIMIT));
 
+namespace hash_field = steering::hash_field;
+static_assert(same(hash_field::kSourceIpv4, IBV_RX_HASH_SRC_IPV4));
+static_assert(same(hash_field::kDestinationIpv4, IBV_RX_HASH_DST_IPV4));
+static_assert(same(hash_field::kSourceIpv6, IBV_RX_HASH_SRC_IPV6));
+static_assert(same(hash_field::kDestinationIpv6, IBV_RX_HASH_DST_IPV6));
+static_assert(same(hash_field::kSourcePortTcp, IBV_RX_HASH_SRC_PORT_TCP));
+static_assert(same(hash_field::kDestinationPortTcp, IBV_RX_HASH_DST_PORT_TCP));
+static_assert(same(hash_field::kSourcePortUdp, IBV_RX_HASH_SRC_PORT_UDP));
+static_assert(same(hash_field::kDestinationPortUdp, IBV_RX_HASH_DST_PORT_UDP));
+
 constexpr std::uint8_t kUsualHopLimit = 64;
 constexpr std::uint8_t kServiceLevelMax = 15;  // four bits of a header that RoCE has not
 
@@ -89,37 +106,29 @@ std::uint16_t udp_source_port(std::uint32_t flow_label, Qpn local, Qpn remote) {
   return static_cast<std::uint16_t>(0xc000 | folded);
 }
 
-Gid to_gid(const union ibv_gid& raw) {
-  Gid gid;
-  std::memcpy(gid.bytes.data(), raw.raw, sizeof(raw.raw));
-  return gid;
-}
-
+constexpr unsigned kFlushRights =
+    static_cast<unsigned>(memory::Access::kFlushGlobal | memory::Access::kFlushPersistent);
 // IBV_ACCESS_ON_DEMAND, ZERO_BASED and their like mean nothing on a queue pair, and other devices
 // take them; a flag without a name may mean anything.
 constexpr unsigned kKnownAccess =
-    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+    kFlushRights | IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
     IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_ON_DEMAND |
     IBV_ACCESS_HUGETLB | IBV_ACCESS_RELAXED_ORDERING;
 
 // What would be lost by the conversion, or could only be forgotten.
 int check_attributes(const ibv_qp_attr& from, std::uint32_t mask) {
-  // Path migration and rate limits are not among our capabilities.
-  constexpr std::uint32_t kMissing =
-      attribute::kAlternatePath | attribute::kRateLimit | attribute::kCapabilities;
-  if ((mask & kMissing) != 0) return EOPNOTSUPP;
+  // As the kernel has it: RoCE has no alternate paths, and no device changes capacities.
+  if ((mask & (attribute::kAlternatePath | attribute::kCapabilities)) != 0) return EINVAL;
+  if ((mask & attribute::kRateLimit) != 0) return EOPNOTSUPP;
   if ((mask & attribute::kPathMigrationState) != 0 && from.path_mig_state != IBV_MIG_MIGRATED) {
     const bool has_name =
         from.path_mig_state == IBV_MIG_REARM || from.path_mig_state == IBV_MIG_ARMED;
     return has_name ? EOPNOTSUPP : EINVAL;
   }
-  const auto is_beyond = [](const ibv_qp_state& state) {  // a program in C may say any number
-    std::uint32_t number = 0;
-    std::memcpy(&number, &state, sizeof number);
-    return number > IBV_QPS_ERR;
-  };
-  if ((mask & attribute::kState) != 0 && is_beyond(from.qp_state)) return EINVAL;
-  if ((mask & attribute::kCurrentState) != 0 && is_beyond(from.cur_qp_state)) return EINVAL;
+  if ((mask & attribute::kState) != 0 && number_of(from.qp_state) > IBV_QPS_ERR) return EINVAL;
+  if ((mask & attribute::kCurrentState) != 0 && number_of(from.cur_qp_state) > IBV_QPS_ERR) {
+    return EINVAL;
+  }
   if ((mask & attribute::kAccessFlags) != 0 && (from.qp_access_flags & ~kKnownAccess) != 0) {
     return EINVAL;
   }
@@ -128,13 +137,21 @@ int check_attributes(const ibv_qp_attr& from, std::uint32_t mask) {
 
 }  // namespace
 
+Gid to_gid(const union ibv_gid& raw) {
+  Gid gid;
+  std::memcpy(gid.bytes.data(), raw.raw, sizeof(raw.raw));
+  return gid;
+}
+
 int to_path(const engine::Port& port, Qpn local, Qpn remote, const ibv_ah_attr& from, Path& to) {
   const ibv_global_route& route = from.grh;
-  const auto source = port.gid(route.sgid_index);
   // RoCE has no LIDs: without GRH there is no address.
-  if (from.is_global == 0 || from.port_num != 1 || !source || from.sl > kServiceLevelMax) {
+  if (from.is_global == 0 || from.port_num != 1 || from.sl > kServiceLevelMax ||
+      route.sgid_index >= host::GidTable::kLength) {
     return EINVAL;
   }
+  const auto source = port.gid(route.sgid_index);
+  if (!source) return ENODATA;
   const Gid destination = to_gid(route.dgid);
   if (destination.is_zero() || destination.is_ipv4() != source->is_ipv4()) return EINVAL;
   to = {.source = *source,

@@ -25,9 +25,11 @@ inline void to_ibv_wc(const transport::Cqe& entry, ibv_wc& wc) {
   wc.wc_flags = entry.flags;
   wc.pkey_index = 0;
   wc.slid = 0;
-  wc.sl = 0;
+  wc.sl = entry.service_level;
   wc.dlid_path_bits = 0;
 }
+
+[[nodiscard]] Gid to_gid(const union ibv_gid& raw);
 
 // Only what `mask` names is looked at. 0, or EINVAL for what no device of ours takes: a GID index
 // without an address, a path MTU above the port's, an address vector without GRH.

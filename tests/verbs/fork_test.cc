@@ -6,7 +6,9 @@
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "process.h"
 
@@ -71,6 +73,33 @@ TEST(Fork, TheParentOutlivesAChildThatDestroysWhatItInherited) {
   });
   EXPECT_EQ(child.wait(), 0);
   EXPECT_EQ(loop_once(*parent), 0);
+}
+
+// P76: a region of some bytes between others of the heap takes no page from the child, whose malloc
+// goes on with it.
+TEST(Fork, ARegionInsideOfTheHeapLeavesTheHeapToTheChild) {
+  Node node;
+  ASSERT_TRUE(node.is_ready());
+  constexpr std::size_t kBytes = 100;
+  constexpr int kAccess = IBV_ACCESS_LOCAL_WRITE;
+  const auto before = std::make_unique<std::vector<char>>(kBytes, 'b');
+  const auto registered = std::make_unique<std::vector<char>>(kBytes, 'r');
+  const auto behind = std::make_unique<std::vector<char>>(kBytes, 'e');
+  ibv_mr* const mr = ibv_reg_mr(node.pd, registered->data(), kBytes, kAccess);
+  ASSERT_NE(mr, nullptr);
+  prepare_fork();
+  Process child([&](const Line&) {
+    const bool is_there =
+        before->back() == 'b' && registered->back() == 'r' && behind->back() == 'e';
+    for (std::size_t bytes = 1; bytes < (64U << 10); bytes += bytes / 4 + 1) {
+      const std::vector<char> more(bytes, 'm');
+      if (more.back() != 'm') return 2;
+    }
+    return is_there ? 0 : 1;
+  });
+  EXPECT_EQ(child.wait(), 0);
+  EXPECT_EQ(loop_once(node), 0);
+  EXPECT_EQ(ibv_dereg_mr(mr), 0);
 }
 
 }  // namespace

@@ -79,6 +79,48 @@ TEST_F(Limits, QueuePairs) {
   EXPECT_EQ(ibv_destroy_cq(cq), 0);
 }
 
+TEST_F(Limits, MemoryWindows) {
+  const auto make = [&] { return ibv_alloc_mw(pd, IBV_MW_TYPE_2); };
+  EXPECT_EQ(count(attributes.max_mw, make, ibv_dealloc_mw), attributes.max_mw);
+}
+
+TEST_F(Limits, AddressHandles) {
+  ibv_ah_attr a{};
+  a.is_global = 1;
+  a.port_num = 1;
+  ASSERT_EQ(ibv_query_gid(context, 1, 0, &a.grh.dgid), 0);
+  const auto make = [&] { return ibv_create_ah(pd, &a); };
+  EXPECT_EQ(count(attributes.max_ah, make, ibv_destroy_ah), attributes.max_ah);
+}
+
+TEST_F(Limits, SharedReceiveQueuesAsDeepAndAsWideAsPromised) {
+  const auto make = [&](int requests, int elements) {
+    ibv_srq_init_attr a{};
+    a.attr.max_wr = static_cast<std::uint32_t>(requests);
+    a.attr.max_sge = static_cast<std::uint32_t>(elements);
+    errno = 0;
+    ibv_srq* const srq = ibv_create_srq(pd, &a);
+    return srq == nullptr ? errno : ibv_destroy_srq(srq);
+  };
+  EXPECT_EQ(make(attributes.max_srq_wr, 1), 0);
+  EXPECT_EQ(make(attributes.max_srq_wr + 1, 1), EINVAL);
+  EXPECT_EQ(make(1, attributes.max_srq_sge), 0);
+  EXPECT_EQ(make(1, attributes.max_srq_sge + 1), EINVAL);
+}
+
+// Those that Linux's rxe stays below, so that none becomes smaller unseen.
+TEST_F(Limits, AreAsLargeAsTheyWereMeantToBe) {
+  EXPECT_EQ(attributes.max_sge, 64);
+  EXPECT_EQ(attributes.max_srq_sge, 64);
+  EXPECT_EQ(attributes.max_cqe, 4'194'303);
+  EXPECT_EQ(attributes.max_qp_wr, 1'048'576);
+  EXPECT_EQ(attributes.max_srq_wr, 1'048'576);
+  EXPECT_EQ(attributes.max_qp_rd_atom, 128);
+  EXPECT_EQ(attributes.max_qp_init_rd_atom, 128);
+  EXPECT_GE(attributes.max_mr, 1'000'000);
+  EXPECT_EQ(attributes.max_qp, 16'384);
+}
+
 TEST_F(Limits, DepthOfACompletionQueue) {
   ibv_cq* cq = ibv_create_cq(context, attributes.max_cqe, nullptr, nullptr, 0);
   ASSERT_NE(cq, nullptr);
@@ -118,6 +160,60 @@ TEST_F(QpCapabilities, WorkRequests) {
 TEST_F(QpCapabilities, ScatterGatherElements) {
   expect_at_most(&ibv_qp_cap::max_send_sge, attributes.max_sge);
   expect_at_most(&ibv_qp_cap::max_recv_sge, attributes.max_sge);
+}
+
+TEST_F(QpCapabilities, InlineBytes) { expect_at_most(&ibv_qp_cap::max_inline_data, 4'096); }
+
+TEST_F(Limits, ThousandsOfInlineBytesArriveWhole) {
+  constexpr std::uint32_t kInline = 4'096;
+  Node node(2 * kInline, context);
+  ASSERT_EQ(ibv_destroy_qp(node.qp), 0);
+  ibv_qp_cap capabilities = kSmall;
+  capabilities.max_inline_data = kInline;
+  node.qp = make_qp(node.pd, capabilities, node.cq);
+  ASSERT_NE(node.qp, nullptr);
+  Address self = node.address();
+  ASSERT_EQ(node.connect(self), 0);
+  std::vector<std::byte> data(kInline + 1);
+  for (std::size_t i = 0; i < data.size(); ++i) data[i] = static_cast<std::byte>(i * 7);
+
+  ibv_sge sge{reinterpret_cast<std::uintptr_t>(data.data()), kInline, 0};
+  ibv_send_wr request{}, *bad = nullptr;
+  request.sg_list = &sge;
+  request.num_sge = 1;
+  request.opcode = IBV_WR_RDMA_WRITE;
+  request.send_flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE;
+  request.wr.rdma = {self.memory + kInline, self.rkey};
+  ASSERT_EQ(ibv_post_send(node.qp, &request, &bad), 0);
+  ASSERT_EQ(node.wait().status, IBV_WC_SUCCESS);
+  EXPECT_TRUE(std::equal(data.begin(), data.end() - 1, node.memory.begin() + kInline));
+  ++sge.length;
+  EXPECT_EQ(ibv_post_send(node.qp, &request, &bad), EINVAL);
+}
+
+// As many READs as promised are under way at once, and no queue pair is promised one more.
+TEST_F(Limits, OutstandingReads) {
+  Node node(4'096, context);
+  const Address self = node.address();
+  const auto connect_with = [&](int depth) {
+    node.read_depth = static_cast<std::uint8_t>(depth);
+    ibv_qp_attr reset{};
+    reset.qp_state = IBV_QPS_RESET;
+    EXPECT_EQ(ibv_modify_qp(node.qp, &reset, IBV_QP_STATE), 0);
+    return node.connect(self);
+  };
+  EXPECT_EQ(connect_with(attributes.max_qp_rd_atom + 1), EINVAL);
+  // The same queue pair with few, then with all.
+  ASSERT_EQ(connect_with(1), 0);
+  ASSERT_EQ(node.write(self, 32, IBV_WR_RDMA_READ), 0);
+  ASSERT_EQ(node.wait().status, IBV_WC_SUCCESS);
+  ASSERT_EQ(connect_with(attributes.max_qp_rd_atom), 0);
+  for (int i = 0; i < attributes.max_qp_rd_atom; ++i) {
+    ASSERT_EQ(node.write(self, 32, IBV_WR_RDMA_READ), 0) << i;
+  }
+  for (int i = 0; i < attributes.max_qp_rd_atom; ++i) {
+    ASSERT_EQ(node.wait().status, IBV_WC_SUCCESS) << i;
+  }
 }
 
 // One work request of as many elements as promised, each of its own bytes.

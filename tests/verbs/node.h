@@ -70,8 +70,8 @@ class Node {
     EXPECT_EQ(ibv_query_gid(context, 1, 0, &a.gid), 0);
     return a;
   }
-  // From RESET to RTS; 0, or the errno of the first step that failed.
-  int connect(const Address& to) {
+  // From RESET to RTS, or to RTR only; 0, or the errno of the first step that failed.
+  int connect(const Address& to, ibv_qp_state last = IBV_QPS_RTS) {
     ibv_qp_attr a{};
     a.qp_state = IBV_QPS_INIT;
     a.port_num = 1;
@@ -84,7 +84,7 @@ class Node {
     a.qp_state = IBV_QPS_RTR;
     a.path_mtu = IBV_MTU_1024;
     a.dest_qp_num = to.qpn;
-    a.max_dest_rd_atomic = 16;
+    a.max_dest_rd_atomic = read_depth;
     a.min_rnr_timer = 12;
     a.ah_attr.is_global = 1;
     a.ah_attr.port_num = 1;
@@ -95,21 +95,26 @@ class Node {
         e != 0) {
       return e;
     }
+    if (last == IBV_QPS_RTR) return 0;
     a.qp_state = IBV_QPS_RTS;
     a.timeout = 14;
     a.retry_cnt = a.rnr_retry = 7;
-    a.max_rd_atomic = 16;
+    a.max_rd_atomic = read_depth;
     return ibv_modify_qp(qp, &a,
                          IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
                              IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
   }
 
   int write(const Address& to, std::uint32_t bytes, bool with_immediate = false) {
+    return write(to, bytes, with_immediate ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE);
+  }
+  // Or another operation on remote memory.
+  int write(const Address& to, std::uint32_t bytes, ibv_wr_opcode opcode) {
     ibv_sge sge{reinterpret_cast<std::uintptr_t>(memory.data()), bytes, mr->lkey};
     ibv_send_wr request{}, *bad = nullptr;
     request.sg_list = &sge;
     request.num_sge = 1;
-    request.opcode = with_immediate ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE;
+    request.opcode = opcode;
     request.send_flags = IBV_SEND_SIGNALED;
     request.wr.rdma.remote_addr = to.memory;
     request.wr.rdma.rkey = to.rkey;
@@ -129,6 +134,7 @@ class Node {
     return wc;
   }
 
+  std::uint8_t read_depth = 16;  // READs under way at once, after connect()
   std::vector<std::byte> memory;
   ibv_context* context = nullptr;
   ibv_pd* pd = nullptr;

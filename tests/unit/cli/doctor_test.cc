@@ -128,14 +128,6 @@ TEST(Doctor, DownOrWithoutAnAddress) {
   EXPECT_THAT(complaints(facts), problem("is down", "ip link set eth0 up"));
 }
 
-TEST(Doctor, NoWayToAnyPeer) {
-  DoctorFacts facts = healthy();
-  facts.setup->config.uplink.kind = host::UplinkKind::kNone;
-  EXPECT_THAT(complaints(facts), testing::IsEmpty());
-  facts.setup->config.local = false;
-  EXPECT_THAT(complaints(facts), problem("no peer can be reached", "on"));
-}
-
 TEST(Doctor, FaultsThatAreAskedForAreNotForgotten) {
   DoctorFacts facts = healthy();
   facts.setup->config.fault.loss = 10'000;

@@ -33,10 +33,10 @@ TEST(Addresses, PrefixLengthBelongsToTheFamily) {
 }
 
 TEST(Addresses, OnlyFe80IsLinkLocal) {
-  EXPECT_TRUE(is_link_local(gid("fe80::1")));
-  EXPECT_TRUE(is_link_local(gid("febf::1")));
-  EXPECT_FALSE(is_link_local(gid("fec0::1")));
-  EXPECT_FALSE(is_link_local(gid("169.254.1.1")));
+  EXPECT_TRUE(gid("fe80::1").is_link_local());
+  EXPECT_TRUE(gid("febf::1").is_link_local());
+  EXPECT_FALSE(gid("fec0::1").is_link_local());
+  EXPECT_FALSE(gid("169.254.1.1").is_link_local());
 }
 
 TEST(Addresses, HardwareNumbersAreWrittenAsInSysfs) {

@@ -2,6 +2,7 @@
 #include "host/config.h"
 
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 
 #include "host/config_file.h"
 #include "host/files.h"
@@ -86,6 +87,15 @@ TEST(Config, EveryValueOfEveryKeySurvivesExport) {
   }
 }
 
+TEST(Config, AllInterfacesAreMeantHoweverTheListIsWritten) {
+  const auto config = config_from({{"UROCE_NETDEV", ",all"}});
+  ASSERT_TRUE(config);
+  EXPECT_TRUE(config->all_netdevs);
+  Environment environment;
+  export_config(*config, environment);
+  EXPECT_EQ(environment["UROCE_NETDEV"], "all");
+}
+
 TEST(Config, EveryBadValueGetsALineThatNamesSourceKeyAndValue) {
   const auto config = resolve_config(std::vector<Assignment>{
       {"local", "maybe", "UROCE_LOCAL=maybe"}, {"uplink", "dpdk:", "--uplink dpdk:"}});
@@ -139,6 +149,12 @@ TEST(Config, AddressesAreForPortsThatTheKernelDoesNotOwn) {
   const auto with_netdev = config_from(
       {{"UROCE_ADDRESS", "10.0.0.1/24"}, {"UROCE_UPLINK", "none"}, {"UROCE_NETDEV", "eth0"}});
   EXPECT_THAT(with_netdev.error().message, HasSubstr("exclude each other"));
+}
+
+TEST(Config, SomethingHasToBeLeftToSendWith) {
+  const auto config = config_from({{"UROCE_UPLINK", "none"}, {"UROCE_LOCAL", "off"}});
+  ASSERT_FALSE(config);
+  EXPECT_THAT(config.error().message, HasSubstr("reaches nobody"));
 }
 
 TEST(Config, ADpdkPortMakesOneDevice) {
@@ -199,6 +215,19 @@ TEST(ConfigFile, AMissingFileSaysSo) {
   const auto result = read_config_file("/nonexistent/uroce.toml");
   ASSERT_FALSE(result);
   EXPECT_THAT(result.error().message, HasSubstr("/nonexistent/uroce.toml: cannot be read"));
+}
+
+// Reading a pipe would wait for somebody who writes.
+TEST(ConfigFile, AnythingButAFileIsRefusedAndNothingAtAllIsEmpty) {
+  EXPECT_TRUE(read_config_file("/dev/null")->empty());
+  const test::TemporaryFolder directory;
+  const std::string path = directory.path() + "/pipe";
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  for (const std::string& other : {path, std::string("/dev/zero"), directory.path()}) {
+    const auto result = read_config_file(other);
+    ASSERT_FALSE(result) << other;
+    EXPECT_THAT(result.error().message, HasSubstr("is no regular file"));
+  }
 }
 
 TEST(ConfigFile, TheVariableWinsOverTheUsersFileOverTheSystems) {

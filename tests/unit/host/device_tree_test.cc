@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <atomic>
+#include <cerrno>
 #include <thread>
 
 #include "unit/host/support.h"
@@ -13,7 +14,7 @@ namespace uroce::host {
 namespace {
 
 using test::gid;
-using testing::ElementsAre;
+using testing::UnorderedElementsAre;
 
 class DeviceTree : public testing::Test {
  protected:
@@ -78,7 +79,8 @@ TEST_F(DeviceTree, HasWhatLibibverbsLooksFor) {
   EXPECT_EQ(text(tree, "ports/1/rate"), "10 Gb/sec (4X SDR)");
   EXPECT_EQ(text(tree, "ports/1/pkeys/0"), "0xffff");
   EXPECT_EQ(text(tree, "device/net/eth0/ifindex"), "2");
-  EXPECT_THAT(list_directory(tree + "/dev/infiniband"), ElementsAre("uverbs0"));
+  EXPECT_THAT(list_directory(tree + "/dev/infiniband"), UnorderedElementsAre("uverbs0", "rdma_cm"));
+  EXPECT_EQ(read_line(tree + "/sys/class/misc/rdma_cm/abi_version"), "4");
 }
 
 TEST_F(DeviceTree, EveryGidIndexHasItsFiles) {
@@ -198,6 +200,31 @@ TEST_F(DeviceTree, ManyMayPrepareItAtOnce) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(gids(prepare()), GidTable(device_.gids));
+}
+
+// Its holder was stopped, perhaps.
+TEST_F(DeviceTree, ALockThatNobodyLetsGoOfIsGivenUp) {
+  const std::string path = base_.path() + "/lock";
+  auto holder = lock_file(path, LockKind::kShared);
+  ASSERT_TRUE(holder);
+  EXPECT_TRUE(lock_file(path, LockKind::kShared, milliseconds(0)));
+  const auto lock = lock_file(path, LockKind::kExclusive, milliseconds(10));
+  ASSERT_FALSE(lock);
+  EXPECT_EQ(lock.error().code, ETIMEDOUT);
+  EXPECT_THAT(lock.error().message, testing::HasSubstr("kill -CONT"));
+  holder->close();
+  EXPECT_TRUE(lock_file(path, LockKind::kExclusive, milliseconds(0)));
+}
+
+TEST_F(DeviceTree, ARunningProgramDoesNotWaitForAnotherToUpdateIt) {
+  const std::string tree = prepare();
+  const HostNetwork network = network_with({"fe80::1", "10.0.0.7"});
+  auto other = lock_file(trees_lock_file(directory_.network_path), LockKind::kExclusive);
+  const auto changed = update_gids(tree, network);
+  ASSERT_FALSE(changed);
+  EXPECT_EQ(changed.error().code, ETIMEDOUT);
+  other->close();
+  EXPECT_TRUE(*update_gids(tree, network));
 }
 
 TEST_F(DeviceTree, WhatACrashLeftAsideIsClearedAway) {

@@ -70,7 +70,7 @@ TEST(Interfaces, PendingAddressesAreWaitedFor) {
     ASSERT_NE(one, nullptr);
     const std::vector<Gid> gids = gids_in_order(one->addresses);
     ASSERT_EQ(gids.size(), 2u);
-    EXPECT_TRUE(is_link_local(gids[0]));
+    EXPECT_TRUE(gids[0].is_link_local());
     EXPECT_EQ(gids[1], gid("fd01::1"));
   });
   if (!ran) GTEST_SKIP() << kSkip;

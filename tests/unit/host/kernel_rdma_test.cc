@@ -71,7 +71,8 @@ TEST_F(KernelRdmaDevices, ThoseOfARunAroundThisOneAreLeftOut) {
 TEST_F(KernelRdmaDevices, AreInTheTreeNextToOurs) {
   add_device("mlx5_0", 0);
   const std::string tree = prepare();
-  EXPECT_THAT(list_directory(tree + "/dev/infiniband"), UnorderedElementsAre("uverbs0", "uverbs1"));
+  EXPECT_THAT(list_directory(tree + "/dev/infiniband"),
+              UnorderedElementsAre("uverbs0", "uverbs1", "rdma_cm"));
   EXPECT_EQ(read_line(tree + "/sys/class/infiniband_verbs/uverbs0/ibdev"), "mlx5_0");
   EXPECT_EQ(read_line(tree + "/sys/class/infiniband_verbs/uverbs1/ibdev"), "uroce0");
   EXPECT_EQ(read_line(tree + "/sys/class/infiniband/mlx5_0/node_guid"), "0000:0000:0000:0001");

@@ -111,12 +111,14 @@ TEST(RuntimeDirectory, SudosCallersBaseIsPassedOver) {
   rmdir(directory->network_path.c_str());
 }
 
-TEST(RuntimeDirectory, OneOpenToOthersIsClosed) {
+TEST(RuntimeDirectory, OneOpenToOthersIsRefusedAndLeftAsItIs) {
   const test::TemporaryFolder base;
-  const std::string path = base.path() + "/uroce";
+  const std::string path = base.path() + "/shared";
   ASSERT_EQ(mkdir(path.c_str(), 0755), 0);
-  ASSERT_TRUE(open_runtime_directory({{"XDG_RUNTIME_DIR", base.path()}}, 1));
-  EXPECT_EQ(mode_of(path), 0700u);
+  const auto directory = open_runtime_directory({{"UROCE_RUNTIME_DIR", path}}, 1);
+  ASSERT_FALSE(directory);
+  EXPECT_THAT(directory.error().message, testing::HasSubstr("can be entered by others"));
+  EXPECT_EQ(mode_of(path), 0755u);
 }
 
 TEST(RuntimeDirectory, AFileInTheWaySaysSo) {

@@ -50,17 +50,14 @@ class UnusedTrees : public testing::Test {
     struct stat status {};
     return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
   }
-  // In the kernel's list a lock that waits has an arrow before it.
-  static void wait_until_somebody_waits_for(int file) {
-    struct stat status {};
-    ASSERT_EQ(fstat(file, &status), 0);
-    const std::string inode = ":" + std::to_string(status.st_ino) + " ";
+  // Whoever waits for a lock has its file open, as its holder has.
+  static void wait_until_somebody_waits_for(const std::string& file) {
     const auto is_waiting = [&] {
-      for (const std::string& line : split(read_file("/proc/locks").value_or(""), '\n')) {
-        if (line.find("->") != std::string::npos && line.find(inode) != std::string::npos)
-          return true;
-      }
-      return false;
+      const std::vector<std::string> descriptors = list_directory("/proc/self/fd");
+      return std::ranges::count_if(descriptors, [&](const std::string& number) {
+               std::error_code ignored;
+               return std::filesystem::read_symlink("/proc/self/fd/" + number, ignored) == file;
+             }) == 2;
     };
     while (!is_waiting()) std::this_thread::yield();
   }
@@ -164,7 +161,7 @@ TEST_F(UnusedTrees, WhoWaitedForAFolderThatWentIsTold) {
     ASSERT_FALSE(tree);
     EXPECT_THAT(tree.error().message, testing::HasSubstr("try again"));
   });
-  wait_until_somebody_waits_for(lock->get());
+  wait_until_somebody_waits_for(trees_lock_file(directory_.network_path));
   ASSERT_EQ(rename(directory_.network_path.c_str(), (base_.path() + "/gone").c_str()), 0);
   lock->close();
   waiting.join();

@@ -153,7 +153,8 @@ TEST_F(CqBatchTest, AMessageIsTimed) {
   Cq& cq = make_extended({.timestamps = true});
   public_qps_.push_back(std::make_unique<PublicQp>());
   ibv_qp_init_attr attributes = usual_qp();
-  Qp* const a = create_qp(*pd_, *public_qps_.back(), attributes, &cq, &cq, nullptr);
+  Qp* const a = create_qp(*context_, {.pd = pd_, .send_cq = &cq, .receive_cq = &cq},
+                          *public_qps_.back(), attributes);
   ASSERT_NE(a, nullptr);
   Qp* const b = make_qp();
   connect(*a, *b);
@@ -168,14 +169,31 @@ TEST_F(CqBatchTest, AMessageIsTimed) {
   EXPECT_GE(cq.batch.published + microseconds(100), before);
   EXPECT_LE(cq.batch.published, engine::monotonic_now() + microseconds(100));
   end_poll(cq);
-  EXPECT_EQ(destroy_qp(a), 0);
+  EXPECT_EQ(destroy_qp(a, a->handles.front()->part), 0);
+}
+
+// Of what was there before, each is polled.
+TEST_F(CqBatchTest, OverrunEndsABatch) {
+  Cq& cq = make_extended({}, 2);
+  complete(1);
+  complete(2);
+  {
+    engine::Engine::Section section(engine_);
+    EXPECT_EQ(cq.queue.stage(false), nullptr);
+  }
+  ASSERT_EQ(start_poll(cq), 0);
+  EXPECT_EQ(next_poll(cq), 0);
+  EXPECT_EQ(next_poll(cq), EIO);
+  end_poll(cq);
+  EXPECT_EQ(start_poll(cq), EIO);
 }
 
 TEST_F(CqBatchTest, OverrunIsIgnoredWhereThatWasAskedFor) {
   Cq& cq = make_extended({.ignore_overrun = true}, 2);
   public_qps_.push_back(std::make_unique<PublicQp>());
   ibv_qp_init_attr attributes = usual_qp();
-  Qp* const a = create_qp(*pd_, *public_qps_.back(), attributes, &cq, &cq, nullptr);
+  Qp* const a = create_qp(*context_, {.pd = pd_, .send_cq = &cq, .receive_cq = &cq},
+                          *public_qps_.back(), attributes);
   Qp* const b = make_qp();
   connect(*a, *b);
   for (int i = 0; i < 8; ++i) {
@@ -196,7 +214,7 @@ TEST_F(CqBatchTest, OverrunIsIgnoredWhereThatWasAskedFor) {
   EXPECT_EQ(a->core.state, transport::QpState::kRts);
   // The slots of what was lost are free again.
   EXPECT_EQ(a->core.send_queue.free_slots(), 16U);
-  EXPECT_EQ(destroy_qp(a), 0);
+  EXPECT_EQ(destroy_qp(a, a->handles.front()->part), 0);
 }
 
 ibv_modify_cq_attr moderate(std::uint16_t count, std::uint16_t period) {
@@ -225,6 +243,7 @@ TEST_F(CqBatchTest, ModerationTakenBackAnnouncesWhatWaits) {
   complete(2);
   EXPECT_EQ(notifications(), 1U);
   EXPECT_EQ(modify_cq(cq, {.attr_mask = IBV_CQ_ATTR_RESERVED, .moderate = {}}), EINVAL);
+  EXPECT_EQ(modify_cq(cq, {.attr_mask = 0, .moderate = {}}), EINVAL);
 }
 
 // Nobody polls: the helper thread announces when the period is over.
@@ -233,7 +252,8 @@ TEST_F(CqBatchTest, OneThatWaitedForThePeriodIsAnnounced) {
   ASSERT_EQ(fcntl(ends_[0], F_SETFL, 0), 0);
   public_qps_.push_back(std::make_unique<PublicQp>());
   ibv_qp_init_attr attributes = usual_qp();
-  Qp* const a = create_qp(*pd_, *public_qps_.back(), attributes, &cq, &cq, nullptr);
+  Qp* const a = create_qp(*context_, {.pd = pd_, .send_cq = &cq, .receive_cq = &cq},
+                          *public_qps_.back(), attributes);
   Qp* const b = make_qp();
   connect(*a, *b);
   ASSERT_EQ(modify_cq(cq, moderate(100, 2'000)), 0);
@@ -246,7 +266,7 @@ TEST_F(CqBatchTest, OneThatWaitedForThePeriodIsAnnounced) {
   ASSERT_EQ(read(ends_[0], &element, sizeof(element)), 8);
   EXPECT_GE(engine::monotonic_now() - before, microseconds(1'900));
   handle_.comp_events_completed = 1;
-  EXPECT_EQ(destroy_qp(a), 0);
+  EXPECT_EQ(destroy_qp(a, a->handles.front()->part), 0);
 }
 
 }  // namespace

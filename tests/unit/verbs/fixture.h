@@ -37,16 +37,43 @@ struct PublicSrq : ibv_srq {
   }
 };
 
+// Another context of the same device, with a domain, a thread domain and a queue of its own.
+struct OtherContext {
+  explicit OtherContext(engine::Engine& engine)
+      : context(Context::make(engine)),
+        pd(alloc_pd(*context)),
+        td(alloc_td(*context, {})),
+        cq(create_cq(*context, public_cq, 16, nullptr, 0)) {}
+  ~OtherContext() {
+    EXPECT_EQ(destroy_cq(cq), 0);
+    EXPECT_EQ(dealloc_td(td), 0);
+    EXPECT_EQ(dealloc_pd(pd), 0);
+    const int events = context->async_descriptor();
+    context.reset();
+    close(events);
+  }
+  OtherContext(const OtherContext&) = delete;
+  OtherContext& operator=(const OtherContext&) = delete;
+
+  std::unique_ptr<Context> context;
+  PublicCq public_cq;
+  Pd* pd;
+  Td* td;
+  Cq* cq;
+};
+
 class VerbsTest : public testing::Test {
  protected:
-  VerbsTest()
-      : engine_(engine::make_fake_parts(fakes_), upcalls()), context_(Context::make(engine_)) {
+  explicit VerbsTest(bool wants_frames = false)
+      : fakes_{.wants_frames = wants_frames},
+        engine_(engine::make_fake_parts(fakes_), upcalls()),
+        context_(Context::make(engine_)) {
     pd_ = alloc_pd(*context_);
     cq_ = create_cq(*context_, public_cq_, 256, nullptr, 0);
   }
   ~VerbsTest() override {
-    for (Qp* qp : qps_) EXPECT_EQ(destroy_qp(qp), 0);
-    for (Mr* mr : mrs_) dereg_mr(mr);
+    for (Qp* qp : qps_) EXPECT_EQ(destroy_qp(qp, qp->handles.front()->part), 0);
+    for (Mr* mr : mrs_) EXPECT_EQ(dereg_mr(mr), 0);
     EXPECT_EQ(destroy_cq(cq_), 0);
     EXPECT_EQ(dealloc_pd(pd_), 0);
     const int events = context_->async_descriptor();
@@ -66,13 +93,14 @@ class VerbsTest : public testing::Test {
   }
   Qp* make_qp(ibv_qp_init_attr a = usual_qp(), Srq* srq = nullptr) {
     public_qps_.push_back(std::make_unique<PublicQp>());
-    Qp* qp = create_qp(*pd_, *public_qps_.back(), a, cq_, cq_, srq);
+    Qp* qp = create_qp(*context_, {.pd = pd_, .send_cq = cq_, .receive_cq = cq_, .srq = srq},
+                       *public_qps_.back(), a);
     if (qp != nullptr) qps_.push_back(qp);
     return qp;
   }
   void destroy(Qp* qp) {
     std::erase(qps_, qp);
-    EXPECT_EQ(destroy_qp(qp), 0);
+    EXPECT_EQ(destroy_qp(qp, qp->handles.front()->part), 0);
   }
   Mr* make_mr(void* address, std::size_t length,
               int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |

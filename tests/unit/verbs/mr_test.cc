@@ -1,48 +1,18 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include <sys/mman.h>
-
+#include "support/mapping.h"
 #include "unit/verbs/fixture.h"
-#include "verbs/mapped_range.h"
 
 namespace uroce::verbs {
 namespace {
 
-struct Mapping {
-  Mapping(std::size_t bytes, int rights)
-      : length(bytes),
-        address(mmap(nullptr, bytes, rights, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {}
-  ~Mapping() { munmap(address, length); }
-  [[nodiscard]] std::uint64_t at() const { return reinterpret_cast<std::uintptr_t>(address); }
-  std::size_t length;
-  void* address;
-};
-
-constexpr std::size_t kPage = 4'096;
-
-TEST(CheckMapped, TakesWhatIsMappedWithTheRights) {
-  const Mapping writable(4 * kPage, PROT_READ | PROT_WRITE);
-  EXPECT_EQ(check_mapped(writable.at() + 1, 4 * kPage - 1, MemoryUse::kWrite), 0);
-  const Mapping readable(kPage, PROT_READ);
-  EXPECT_EQ(check_mapped(readable.at(), kPage, MemoryUse::kRead), 0);
-  EXPECT_EQ(check_mapped(readable.at(), kPage, MemoryUse::kWrite), EFAULT);
-}
-
-TEST(CheckMapped, RefusesHolesAndWhatNobodyMayRead) {
-  Mapping holed(4 * kPage, PROT_READ | PROT_WRITE);
-  munmap(static_cast<std::byte*>(holed.address) + kPage, kPage);
-  EXPECT_EQ(check_mapped(holed.at(), 4 * kPage, MemoryUse::kRead), EFAULT);
-  EXPECT_EQ(check_mapped(holed.at(), kPage, MemoryUse::kRead), 0);
-  const Mapping none(kPage, PROT_NONE);
-  EXPECT_EQ(check_mapped(none.at(), kPage, MemoryUse::kRead), EFAULT);
-  EXPECT_EQ(check_mapped(0, 1, MemoryUse::kRead), EFAULT);
-  EXPECT_EQ(check_mapped(UINT64_MAX, 1, MemoryUse::kRead), EFAULT);
-}
+using test::kPage;
+using test::Mapping;
 
 using MrTest = VerbsTest;
 
 // A sparse region of 64 GiB registers, without becoming real.
 TEST_F(MrTest, RegistersMoreThanThereIsMemory) {
-  const Mapping sparse(std::size_t{64} << 30, PROT_READ | PROT_WRITE);
+  const Mapping sparse(std::size_t{64} << 30);
   ASSERT_NE(sparse.address, MAP_FAILED);
   EXPECT_NE(make_mr(sparse.address, sparse.length), nullptr);
 }
@@ -64,7 +34,10 @@ TEST_F(MrTest, RefusesWhatTheKernelWouldRefuse) {
            Case{"remote write without local", memory.data(), 64, IBV_ACCESS_REMOTE_WRITE, EINVAL},
            Case{"atomic without local", memory.data(), 64, IBV_ACCESS_REMOTE_ATOMIC, EINVAL},
            Case{"unknown flag", memory.data(), 64, 1 << 30, EINVAL},
-           Case{"on demand", memory.data(), 64, IBV_ACCESS_ON_DEMAND, EOPNOTSUPP},
+           Case{"persistence", memory.data(), 64, 1 << 9, EOPNOTSUPP},
+           Case{"implicit of huge pages", nullptr, SIZE_MAX,
+                IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB, EINVAL},
+           Case{"on demand, wraps", high, 64, IBV_ACCESS_ON_DEMAND, EINVAL},
            Case{"not mapped", nullptr, 64, 0, EFAULT},
            Case{"not writable", readable.address, 64, IBV_ACCESS_LOCAL_WRITE, EFAULT},
        }) {
@@ -74,6 +47,25 @@ TEST_F(MrTest, RefusesWhatTheKernelWouldRefuse) {
   }
 }
 
+TEST_F(MrTest, TheImplicitRegionHasNoOtherAddress) {
+  errno = 0;
+  EXPECT_EQ(reg_mr(*pd_, nullptr, SIZE_MAX, kPage, IBV_ACCESS_ON_DEMAND), nullptr);
+  EXPECT_EQ(errno, EINVAL);
+}
+
+TEST_F(MrTest, ANullRegionIsARegionLikeOthers) {
+  engine::Quota& quota = engine_.quotas().mr;
+  ASSERT_TRUE(quota.take(engine::kMrMax));
+  errno = 0;
+  EXPECT_EQ(alloc_null_mr(*pd_), nullptr);
+  EXPECT_EQ(errno, ENOMEM);
+  quota.give_back(engine::kMrMax);
+  Mr* const null = alloc_null_mr(*pd_);
+  ASSERT_NE(null, nullptr);
+  mrs_.push_back(null);
+  EXPECT_EQ(dealloc_pd(pd_), EBUSY);
+}
+
 TEST_F(MrTest, ReregistrationKeepsTheKeyAndFailsWhole) {
   std::array<std::byte, 64> memory{};
   Mr* mr = make_mr(memory.data(), 64);
@@ -81,6 +73,15 @@ TEST_F(MrTest, ReregistrationKeepsTheKeyAndFailsWhole) {
   const std::uint32_t key = mr->region.key;
   EXPECT_EQ(rereg_mr(*mr, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, IBV_ACCESS_REMOTE_WRITE),
             EINVAL);
+  EXPECT_EQ(rereg_mr(*mr, 0, pd_, memory.data(), 8, 0), EINVAL);  // nothing to change
+  const OtherContext other(engine_);
+  EXPECT_EQ(rereg_mr(*mr, IBV_REREG_MR_CHANGE_PD, other.pd, nullptr, 0, 0), EINVAL);
+  const Mapping gone(2 * kPage);
+  gone.unmap_page(1);
+  EXPECT_EQ(rereg_mr(*mr, IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, gone.address, 2 * kPage, 0),
+            EFAULT);
+  EXPECT_EQ(mr->region.key, key);
+  EXPECT_EQ(mr->region.base, memory.data());
   EXPECT_EQ(mr->region.length, 64U);
   EXPECT_EQ(rereg_mr(*mr, IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, memory.data() + 8, 8, 0), 0);
   EXPECT_EQ(mr->region.key, key);

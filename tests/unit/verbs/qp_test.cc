@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include <gtest/gtest.h>
+
 #include <cstring>
 
 #include "unit/verbs/fixture.h"
+#include "unit/verbs/privilege.h"
 
 namespace uroce::verbs {
 namespace {
@@ -37,10 +40,47 @@ TEST_F(QpTest, CapabilitiesAreGivenAtTheLimitAndRefusedBeyond) {
 
 TEST_F(QpTest, OtherServicesAreNotSupported) {
   ibv_qp_init_attr a = usual_qp();
-  for (const ibv_qp_type type : {IBV_QPT_XRC_SEND, IBV_QPT_XRC_RECV, IBV_QPT_RAW_PACKET}) {
-    a.qp_type = type;
-    EXPECT_EQ(make_qp(a), nullptr);
-    EXPECT_EQ(errno, EOPNOTSUPP);
+  for (const std::uint32_t type : {std::uint32_t{IBV_QPT_DRIVER}, std::uint32_t{99}}) {
+    std::memcpy(&a.qp_type, &type, sizeof type);
+    errno = 0;
+    EXPECT_EQ(make_qp(a), nullptr) << type;
+    EXPECT_EQ(errno, EOPNOTSUPP) << type;
+  }
+}
+
+TEST_F(QpTest, ItsPartsAreOfItsContext) {
+  const OtherContext other(engine_);
+  PublicQp handle;
+  for (const QpParts& parts : {QpParts{.pd = other.pd, .send_cq = cq_, .receive_cq = cq_},
+                               QpParts{.pd = pd_, .send_cq = other.cq, .receive_cq = cq_},
+                               QpParts{.pd = pd_, .send_cq = cq_, .receive_cq = other.cq}}) {
+    ibv_qp_init_attr a = usual_qp();
+    errno = 0;
+    EXPECT_EQ(create_qp(*context_, parts, handle, a), nullptr);
+    EXPECT_EQ(errno, EINVAL);
+  }
+}
+
+// Case P16.
+TEST_F(QpTest, AServiceRefusesWhatItHasNot) {
+  ibv_qp_init_attr a = usual_qp();
+  a.qp_type = IBV_QPT_UC;
+  Qp* const uc = make_qp(a);
+  ASSERT_EQ(to_init(*uc), 0);
+  ASSERT_EQ(modify_qp(*uc, rtr(*uc),
+                      IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN),
+            0);
+  ibv_qp_attr rts{};
+  rts.qp_state = IBV_QPS_RTS;
+  ASSERT_EQ(modify_qp(*uc, rts, IBV_QP_STATE | IBV_QP_SQ_PSN), 0);
+  std::uint64_t word = 0;
+  for (const ibv_wr_opcode opcode :
+       {IBV_WR_RDMA_READ, IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WR_ATOMIC_FETCH_AND_ADD,
+        IBV_WR_SEND_WITH_INV, IBV_WR_ATOMIC_WRITE}) {
+    SendRequest request(opcode, &word, sizeof word, 0);
+    ibv_send_wr* bad = nullptr;
+    EXPECT_EQ(post_send(*uc, &request, &bad), EINVAL) << opcode;
+    EXPECT_EQ(bad, &request);
   }
 }
 
@@ -78,8 +118,8 @@ TEST_F(QpTest, WrongSendRequestsAreTheFirstNotPosted) {
     void (*spoil)(SendRequest&);
   };
   for (const Case& c : {
-           Case{"opcode", [](SendRequest& r) { r.opcode = IBV_WR_LOCAL_INV; }},
-           Case{"opcode that nobody has", [](SendRequest& r) { r.opcode = ibv_wr_opcode(15); }},
+           Case{"opcode", [](SendRequest& r) { r.opcode = IBV_WR_TSO; }},
+           Case{"opcode that nobody has", [](SendRequest& r) { r.opcode = ibv_wr_opcode(14); }},
            Case{"flag", [](SendRequest& r) { r.send_flags |= 1U << 7; }},
            Case{"SGE count", [](SendRequest& r) { r.num_sge = 5; }},
            Case{"negative SGE count", [](SendRequest& r) { r.num_sge = -1; }},
@@ -134,7 +174,6 @@ TEST_F(QpTest, ModifyRefusesWhatNoDeviceOfOursTakes) {
   for (const Case& c : {
            Case{"no GRH", [](ibv_qp_attr& a) { a.ah_attr.is_global = 0; }},
            Case{"port", [](ibv_qp_attr& a) { a.ah_attr.port_num = 2; }},
-           Case{"empty GID", [](ibv_qp_attr& a) { a.ah_attr.grh.sgid_index = 1; }},
            Case{"GID index", [](ibv_qp_attr& a) { a.ah_attr.grh.sgid_index = 200; }},
            Case{"service level", [](ibv_qp_attr& a) { a.ah_attr.sl = 16; }},
            Case{"state", [](ibv_qp_attr& a) { put(256 + IBV_QPS_RTR, a.qp_state); }},
@@ -171,6 +210,9 @@ TEST_F(QpTest, ModifyForgetsNoAttribute) {
   EXPECT_EQ(set_migration(IBV_MIG_ARMED), EOPNOTSUPP);
   EXPECT_EQ(set_migration(IBV_MIG_REARM), EOPNOTSUPP);
   EXPECT_EQ(set_migration(3), EINVAL);
+  EXPECT_EQ(modify_qp(*a, wanted, IBV_QP_ALT_PATH), EINVAL);
+  EXPECT_EQ(modify_qp(*a, wanted, IBV_QP_CAP), EINVAL);
+  EXPECT_EQ(modify_qp(*a, wanted, IBV_QP_RATE_LIMIT), EOPNOTSUPP);
   const auto set_access = [&](unsigned flags) {
     wanted.qp_access_flags = flags;
     return modify_qp(*a, wanted, IBV_QP_ACCESS_FLAGS);
@@ -305,7 +347,7 @@ TEST_F(QpTest, UnreadEventsGoWithTheirQp) {
   Qp* qp = make_qp(usual_qp(), srq);
   ASSERT_EQ(to_init(*qp), 0);
   ASSERT_EQ(to_state(*qp, IBV_QPS_ERR), 0);  // raises "last WQE reached"
-  EXPECT_EQ(qp->events_given, 1U);
+  EXPECT_EQ(qp->handles.front()->events_given, 1U);
   destroy(qp);  // would wait for ever for an acknowledgement
   EXPECT_EQ(destroy_srq(srq), 0);
 }
@@ -321,6 +363,28 @@ TEST_F(QpTest, ThereAreAsManyQpsAsPromised) {
   }
   EXPECT_EQ(errno, ENOMEM);
   EXPECT_EQ(qps_.size(), engine::kQpMax);
+}
+
+TEST_F(QpTest, AControlledQKeyIsForThoseWhoMaySendRawPackets) {
+  ibv_qp_init_attr initial = usual_qp();
+  initial.qp_type = IBV_QPT_UD;
+  Qp* const qp = make_qp(initial);
+  ASSERT_NE(qp, nullptr);
+  ibv_qp_attr a{};
+  a.qp_state = IBV_QPS_INIT;
+  a.port_num = 1;
+  constexpr int kMask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY;
+  {
+    const WithoutRawPackets unprivileged;
+    a.qkey = 0x8001'0000;
+    EXPECT_EQ(modify_qp(*qp, a, kMask), EPERM);
+    EXPECT_EQ(qp->core.state.load(), transport::QpState::kReset);
+    a.qkey = 0x7fff'ffff;
+    EXPECT_EQ(modify_qp(*qp, a, kMask), 0);
+  }
+  a.qkey = 0x8001'0000;
+  const int expected = may_send_raw_packets() ? 0 : EPERM;
+  EXPECT_EQ(modify_qp(*qp, a, IBV_QP_QKEY | IBV_QP_PKEY_INDEX | IBV_QP_PORT), expected);
 }
 
 }  // namespace

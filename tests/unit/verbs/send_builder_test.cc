@@ -239,10 +239,84 @@ TEST_F(SendBuilderTest, BothWaysOfPostingOnOneQueue) {
   for (std::size_t i = 0; i < all.size(); ++i) EXPECT_EQ(all[i].wr_id, i);
 }
 
+void to_rts_as_datagrams(Qp& qp) {
+  ibv_qp_attr a{};
+  a.qp_state = IBV_QPS_INIT;
+  a.port_num = 1;
+  a.qkey = 0x11;
+  ASSERT_EQ(modify_qp(qp, a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY), 0);
+  a.qp_state = IBV_QPS_RTR;
+  ASSERT_EQ(modify_qp(qp, a, IBV_QP_STATE), 0);
+  a.qp_state = IBV_QPS_RTS;
+  ASSERT_EQ(modify_qp(qp, a, IBV_QP_STATE | IBV_QP_SQ_PSN), 0);
+}
+
+TEST_F(SendBuilderTest, ADatagramNeedsAnAddress) {
+  ibv_qp_init_attr attributes = usual_qp();
+  attributes.qp_type = IBV_QPT_UD;
+  Qp* const qp = make_qp(attributes);
+  ASSERT_NE(qp, nullptr);
+  to_rts_as_datagrams(*qp);
+  ibv_ah_attr address = rtr(*b_).ah_attr;
+  Ah* const ah = create_ah(*pd_, address);
+  ASSERT_NE(ah, nullptr);
+  for (ibv_ah* to : {static_cast<ibv_ah*>(nullptr), static_cast<ibv_ah*>(ah)}) {
+    wr_start(*qp);
+    wr_send(*qp, head(1));
+    wr_set_target(*qp, ah, qp->core.number.value, 0x11);
+    wr_send(*qp, head(2));
+    if (to != nullptr) wr_set_target(*qp, to, qp->core.number.value, 0x11);
+    EXPECT_EQ(wr_complete(*qp), to == nullptr ? EINVAL : 0);
+  }
+  EXPECT_EQ(wait_for(2).back().wr_id, 2U);
+  wr_start(*a_);
+  wr_send(*a_, head(3));
+  wr_set_target(*a_, ah, qp->core.number.value, 0x11);
+  EXPECT_EQ(wr_complete(*a_), EINVAL);
+  destroy_ah(ah);
+}
+
+// Whichever way it is posted. (A parent domain is the domain that it was made of.)
+TEST_F(SendBuilderTest, AnAddressOfAnotherDomainIsRefused) {
+  ibv_qp_init_attr attributes = usual_qp();
+  attributes.qp_type = IBV_QPT_UD;
+  Qp* const qp = make_qp(attributes);
+  ASSERT_NE(qp, nullptr);
+  to_rts_as_datagrams(*qp);
+  Pd* const other = alloc_pd(*context_);
+  ibv_pd parent_handle{};
+  Pd* const parent = alloc_parent_domain(*context_, parent_handle, pd_, nullptr, {});
+  ASSERT_NE(parent, nullptr);
+  ibv_ah_attr address = rtr(*b_).ah_attr;
+  for (Pd* const domain : {other, parent}) {
+    Ah* const ah = create_ah(*domain, address);
+    ASSERT_NE(ah, nullptr);
+    const int expected = domain == other ? EINVAL : 0;
+    wr_start(*qp);
+    wr_send(*qp, head(1));
+    wr_set_target(*qp, ah, qp->core.number.value, 0x11);
+    EXPECT_EQ(wr_complete(*qp), expected);
+    ibv_send_wr request{};
+    request.opcode = IBV_WR_SEND;
+    request.send_flags = IBV_SEND_SIGNALED;
+    request.wr.ud = {ah, qp->core.number.value, 0x11};
+    ibv_send_wr* bad = nullptr;
+    EXPECT_EQ(post_send(*qp, &request, &bad), expected);
+    EXPECT_EQ(bad, expected == 0 ? nullptr : &request);
+    EXPECT_EQ(wait_for(expected == 0 ? 2 : 0).size(), expected == 0 ? 2U : 0U);
+    destroy_ah(ah);
+    EXPECT_EQ(dealloc_pd(domain), 0);
+  }
+}
+
 TEST(SendOperationsTest, OnlyWhatIsThere) {
   EXPECT_NE(send_operations(IBV_QPT_RC) & IBV_QP_EX_WITH_RDMA_READ, 0U);
   EXPECT_EQ(send_operations(IBV_QPT_RC) & IBV_QP_EX_WITH_TSO, 0U);
-  EXPECT_EQ(send_operations(IBV_QPT_RAW_PACKET), 0U);
+  EXPECT_EQ(send_operations(IBV_QPT_UC) & IBV_QP_EX_WITH_RDMA_READ, 0U);
+  EXPECT_EQ(send_operations(IBV_QPT_UD),
+            std::uint64_t{IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM});
+  EXPECT_EQ(send_operations(IBV_QPT_RAW_PACKET), std::uint64_t{IBV_QP_EX_WITH_SEND});
+  EXPECT_EQ(send_operations(IBV_QPT_DRIVER), 0U);
 }
 
 }  // namespace
