@@ -17,8 +17,8 @@ namespace {
 // -type c) are made to look at the node itself. Any file system may leave the type open.
 template <typename Entry>
 Entry* hide_type(Entry* entry) {
-  if (entry != nullptr && entry->d_type == DT_REG && tree_is_set() && entry->d_name[0] == 'u' &&
-      mentions_rdma(entry->d_name)) {
+  if (entry != nullptr && entry->d_type == DT_REG && tree_is_set() &&
+      (entry->d_name[0] == 'u' || entry->d_name[0] == 'r') && mentions_rdma(entry->d_name)) {
     entry->d_type = DT_UNKNOWN;
   }
   return entry;

@@ -57,6 +57,10 @@ using GlobError = int (*)(const char*, int);
   FUNCTION(fopen64, FILE*, (const char*, const char*))                                             \
   FUNCTION(freopen, FILE*, (const char*, const char*, FILE*))                                      \
   FUNCTION(freopen64, FILE*, (const char*, const char*, FILE*))                                    \
+  FUNCTION(fstat, int, (int, Stat*))                                                               \
+  FUNCTION(fstat64, int, (int, Stat64*))                                                           \
+  FUNCTION(__fxstat, int, (int, int, Stat*))                                                       \
+  FUNCTION(__fxstat64, int, (int, int, Stat64*))                                                   \
   FUNCTION(stat, int, (const char*, Stat*))                                                        \
   FUNCTION(stat64, int, (const char*, Stat64*))                                                    \
   FUNCTION(lstat, int, (const char*, Stat*))                                                       \
@@ -101,6 +105,7 @@ using GlobError = int (*)(const char*, int);
   FUNCTION(__realpath_chk, char*, (const char*, char*, size_t))                                    \
   FUNCTION(canonicalize_file_name, char*, (const char*))                                           \
   FUNCTION(socket, int, (int, int, int))                                                           \
+  FUNCTION(ioctl, int, (int, unsigned long, ...))                                                  \
   FUNCTION(write, ssize_t, (int, const void*, size_t))
 // clang-format on
 

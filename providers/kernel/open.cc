@@ -4,6 +4,7 @@
 #include <stdarg.h>
 
 #include "interposed.h"
+#include "node.h"
 #include "tree.h"
 
 namespace uroce::kernel {
@@ -17,6 +18,15 @@ mode_t take_mode(int flags, va_list arguments) {
   return has_mode(flags) ? static_cast<mode_t>(va_arg(arguments, unsigned)) : 0;
 }
 
+// A node that opens itself, or else whatever open(place) opens.
+template <typename Open>
+int open_at(int folder, const char* path, int flags, Open open) {
+  int descriptor = -1;
+  if (open_node(folder, path, flags, descriptor)) [[unlikely]]
+    return descriptor;
+  return redirect(folder, path, open);
+}
+
 }  // namespace
 
 UROCE_INTERPOSE(open, int, (const char* path, int flags, ...)) {
@@ -24,7 +34,8 @@ UROCE_INTERPOSE(open, int, (const char* path, int flags, ...)) {
   va_start(arguments, flags);
   const mode_t mode = take_mode(flags, arguments);
   va_end(arguments);
-  return redirect(path, [=](const char* place) { return next().open(place, flags, mode); });
+  return open_at(AT_FDCWD, path, flags,
+                 [=](const char* place) { return next().open(place, flags, mode); });
 }
 
 UROCE_INTERPOSE(open64, int, (const char* path, int flags, ...)) {
@@ -32,7 +43,8 @@ UROCE_INTERPOSE(open64, int, (const char* path, int flags, ...)) {
   va_start(arguments, flags);
   const mode_t mode = take_mode(flags, arguments);
   va_end(arguments);
-  return redirect(path, [=](const char* place) { return next().open64(place, flags, mode); });
+  return open_at(AT_FDCWD, path, flags,
+                 [=](const char* place) { return next().open64(place, flags, mode); });
 }
 
 UROCE_INTERPOSE(openat, int, (int folder, const char* path, int flags, ...)) {
@@ -40,8 +52,8 @@ UROCE_INTERPOSE(openat, int, (int folder, const char* path, int flags, ...)) {
   va_start(arguments, flags);
   const mode_t mode = take_mode(flags, arguments);
   va_end(arguments);
-  return redirect(folder, path,
-                  [=](const char* place) { return next().openat(folder, place, flags, mode); });
+  return open_at(folder, path, flags,
+                 [=](const char* place) { return next().openat(folder, place, flags, mode); });
 }
 
 UROCE_INTERPOSE(openat64, int, (int folder, const char* path, int flags, ...)) {
@@ -49,26 +61,28 @@ UROCE_INTERPOSE(openat64, int, (int folder, const char* path, int flags, ...)) {
   va_start(arguments, flags);
   const mode_t mode = take_mode(flags, arguments);
   va_end(arguments);
-  return redirect(folder, path,
-                  [=](const char* place) { return next().openat64(folder, place, flags, mode); });
+  return open_at(folder, path, flags,
+                 [=](const char* place) { return next().openat64(folder, place, flags, mode); });
 }
 
 UROCE_INTERPOSE(__open_2, int, (const char* path, int flags)) {
-  return redirect(path, [=](const char* place) { return next().__open_2(place, flags); });
+  return open_at(AT_FDCWD, path, flags,
+                 [=](const char* place) { return next().__open_2(place, flags); });
 }
 
 UROCE_INTERPOSE(__open64_2, int, (const char* path, int flags)) {
-  return redirect(path, [=](const char* place) { return next().__open64_2(place, flags); });
+  return open_at(AT_FDCWD, path, flags,
+                 [=](const char* place) { return next().__open64_2(place, flags); });
 }
 
 UROCE_INTERPOSE(__openat_2, int, (int folder, const char* path, int flags)) {
-  return redirect(folder, path,
-                  [=](const char* place) { return next().__openat_2(folder, place, flags); });
+  return open_at(folder, path, flags,
+                 [=](const char* place) { return next().__openat_2(folder, place, flags); });
 }
 
 UROCE_INTERPOSE(__openat64_2, int, (int folder, const char* path, int flags)) {
-  return redirect(folder, path,
-                  [=](const char* place) { return next().__openat64_2(folder, place, flags); });
+  return open_at(folder, path, flags,
+                 [=](const char* place) { return next().__openat64_2(folder, place, flags); });
 }
 
 UROCE_INTERPOSE(creat, int, (const char* path, mode_t mode)) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Asking about a path: type, rights, file system, extended attributes. A node shows what its
-// stand-in is, a character device 1:3 that everybody may read and write.
+// stand-in is, a character device 1:3 that everybody may read and write; so does a descriptor of
+// rdma_cm, which is a pipe.
 #include "interposed.h"
+#include "rdma_cm.h"
 #include "tree.h"
 
 namespace uroce::kernel {
@@ -12,6 +14,30 @@ UROCE_INTERPOSE(stat, int, (const char* path, Stat* status)) {
 
 UROCE_INTERPOSE(stat64, int, (const char* path, Stat64* status)) {
   return redirect(path, [=](const char* place) { return next().stat64(place, status); });
+}
+
+UROCE_INTERPOSE(fstat, int, (int descriptor, Stat* status)) {
+  const int result = next().fstat(descriptor, status);
+  if (result == 0) rdma_cm_disguise(*status);
+  return result;
+}
+
+UROCE_INTERPOSE(fstat64, int, (int descriptor, Stat64* status)) {
+  const int result = next().fstat64(descriptor, status);
+  if (result == 0) rdma_cm_disguise(*status);
+  return result;
+}
+
+UROCE_INTERPOSE(__fxstat, int, (int version, int descriptor, Stat* status)) {
+  const int result = next().__fxstat(version, descriptor, status);
+  if (result == 0) rdma_cm_disguise(*status);
+  return result;
+}
+
+UROCE_INTERPOSE(__fxstat64, int, (int version, int descriptor, Stat64* status)) {
+  const int result = next().__fxstat64(version, descriptor, status);
+  if (result == 0) rdma_cm_disguise(*status);
+  return result;
 }
 
 UROCE_INTERPOSE(lstat, int, (const char* path, Stat* status)) {

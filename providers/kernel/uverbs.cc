@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/ib_user_verbs.h>
+#include <rdma/rdma_user_ioctl_cmds.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -30,8 +32,7 @@ constexpr ib_uverbs_cmd_hdr kCreateCompChannel{
     .in_words = sizeof(CreateCompChannel) / 4,
     .out_words = sizeof(CreateCompChannelAnswer) / 4,
 };
-static_assert(sizeof(CreateCompChannel) == kCommandBytesMin);
-static_assert(sizeof(CreateCompChannel) == kCommandBytesMax);
+static_assert(sizeof(CreateCompChannel) == kUverbsCommandBytes);
 
 void close_keeping_errno(int descriptor) {
   const int saved_errno = errno;
@@ -53,7 +54,7 @@ int open_pipe_both_ways() {
 // Where /proc is not mounted. The name is the thread's own, and free again at once.
 int open_fifo_both_ways() {
   char path[PATH_MAX];
-  constexpr std::string_view kName = "/comp-channel.";
+  constexpr std::string_view kName = "/event-channel.";
   const std::size_t bytes = strlen(tree_path);
   memcpy(path, tree_path, bytes);
   memcpy(path + bytes, kName.data(), kName.size());
@@ -66,12 +67,19 @@ int open_fifo_both_ways() {
   return channel;
 }
 
+// A descriptor, or -1 and errno; which is kept otherwise.
+int open_channel() {
+  const int saved_errno = errno;
+  int channel = open_pipe_both_ways();
+  if (channel < 0 && errno == ENOENT) channel = open_fifo_both_ways();
+  if (channel >= 0) errno = saved_errno;
+  return channel;
+}
+
 }  // namespace
 
-bool uverbs_is_stand_in(int descriptor) {
-  Stat status;
-  return fstat(descriptor, &status) == 0 && S_ISCHR(status.st_mode) &&
-         status.st_rdev == makedev(1, 3);
+bool uverbs_is_stand_in(const Stat& status) {
+  return S_ISCHR(status.st_mode) && status.st_rdev == makedev(1, 3);
 }
 
 bool uverbs_is_command(const void* command, std::size_t bytes) {
@@ -79,17 +87,30 @@ bool uverbs_is_command(const void* command, std::size_t bytes) {
          memcmp(command, &kCreateCompChannel, sizeof kCreateCompChannel) == 0;
 }
 
-ssize_t uverbs_execute(const void* command, std::size_t bytes) {
+ssize_t uverbs_execute(int /*descriptor*/, const Stat& /*status*/, const void* command,
+                       std::size_t bytes) {
   CreateCompChannel request;
   memcpy(&request, command, sizeof request);
-  const int saved_errno = errno;
-  int channel = open_pipe_both_ways();
-  if (channel < 0 && errno == ENOENT) channel = open_fifo_both_ways();
+  const int channel = open_channel();
   if (channel < 0) return -1;
-  errno = saved_errno;
   const CreateCompChannelAnswer answer{.fd = static_cast<__u32>(channel)};
   memcpy(reinterpret_cast<void*>(request.body.response), &answer, sizeof answer);
   return static_cast<ssize_t>(bytes);
+}
+
+bool uverbs_is_async_event_alloc(const void* argument) {
+  ib_uverbs_ioctl_hdr header;
+  memcpy(&header, argument, sizeof header);
+  return header.length == sizeof header + sizeof(ib_uverbs_attr) && header.num_attrs == 1 &&
+         header.object_id == UVERBS_OBJECT_ASYNC_EVENT &&
+         header.method_id == UVERBS_METHOD_ASYNC_EVENT_ALLOC;
+}
+
+int uverbs_alloc_async_event(void* argument) {
+  const int channel = open_channel();
+  if (channel < 0) return -1;
+  static_cast<ib_uverbs_ioctl_hdr*>(argument)->attrs[0].data_s64 = channel;
+  return 0;
 }
 
 }  // namespace uroce::kernel

@@ -29,6 +29,9 @@ constexpr Row kRows[] = {
     {"no descriptors left", "EMFILE", "ENOENT"},
     {"errno", "kept", "ENOENT"},
     {"ioctl", "ENOTTY", "ENOENT"},
+    {"async events", "channel", "ENOENT"},
+    {"async events of a duplicate", "channel", "ENOENT"},
+    {"ioctls of others", "untouched", "ENOENT"},
     {"netlink", "EPROTONOSUPPORT", nullptr},
     {"signal handler", "works", nullptr},
     {"vfork", "works", "failed"},
@@ -74,7 +77,7 @@ TEST(NodeWithoutProc, StillMakesChannels) {
   const std::string script = std::string("mount -t tmpfs none /proc && exec ") + KERNEL_PROBE +
                              " comp-channel " + kNode + " 2>&1";
   EXPECT_EQ(run({"unshare", "-m", "sh", "-c", script}, preloaded(tree)).output, "channel");
-  EXPECT_EQ(run({"find", tree.path(), "-name", "comp-channel*"}, {}).output, "");
+  EXPECT_EQ(run({"find", tree.path(), "-name", "event-channel*"}, {}).output, "");
 }
 
 }  // namespace

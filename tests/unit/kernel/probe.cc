@@ -6,7 +6,7 @@
 
 int main(int argument_count, char** arguments) {
   if (argument_count != 3) return 2;
-  for (const probe::Actions* actions : {&probe::forms(), &probe::scenarios()}) {
+  for (const probe::Actions* actions : {&probe::forms(), &probe::scenarios(), &probe::rdma_cm()}) {
     const auto action = actions->find(arguments[1]);
     if (action == actions->end()) continue;
     try {

@@ -32,6 +32,8 @@ using Actions = std::map<std::string, Action>;
 const Actions& forms();
 // One per story about descriptors, signals, threads.
 const Actions& scenarios();
+// One per story about /dev/infiniband/rdma_cm.
+const Actions& rdma_cm();
 
 // First line, without its end, of what can be read; "char 1:3" for a character device.
 std::string describe_and_close(int descriptor);

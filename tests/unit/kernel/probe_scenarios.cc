@@ -3,6 +3,7 @@
 #include <linux/netlink.h>
 #include <poll.h>
 #include <pthread.h>
+#include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/ib_user_verbs.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
 #include <signal.h>
@@ -15,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdlib>
 #include <cstring>
 
@@ -64,7 +66,50 @@ std::string describe_channel(__u32 answer) {
   return "channel";
 }
 
+// What ibv_import_device of libibverbs 44 asks for. The descriptor, or kUntouched and errno.
+struct AsyncEventAlloc {
+  alignas(ib_uverbs_ioctl_hdr)
+      std::array<std::byte, sizeof(ib_uverbs_ioctl_hdr) + sizeof(ib_uverbs_attr)> bytes{};
+
+  ib_uverbs_ioctl_hdr& header() { return *reinterpret_cast<ib_uverbs_ioctl_hdr*>(bytes.data()); }
+  ib_uverbs_attr& attribute() { return header().attrs[0]; }
+};
+AsyncEventAlloc async_event_alloc() {
+  AsyncEventAlloc request;
+  request.header().length = sizeof request;
+  request.header().object_id = UVERBS_OBJECT_ASYNC_EVENT;
+  request.header().method_id = UVERBS_METHOD_ASYNC_EVENT_ALLOC;
+  request.header().num_attrs = 1;
+  request.attribute().attr_id = UVERBS_ATTR_ASYNC_EVENT_ALLOC_FD_HANDLE;
+  request.attribute().flags = UVERBS_ATTR_F_MANDATORY;
+  request.attribute().data_s64 = kUntouched;
+  return request;
+}
+__u32 alloc_async_event(int node, AsyncEventAlloc request = async_event_alloc()) {
+  if (ioctl(node, RDMA_VERBS_IOCTL, &request) != 0) return kUntouched;
+  return static_cast<__u32>(request.attribute().data_s64);
+}
+
 int open_node(const std::string& path) { return check(open(path.c_str(), O_RDWR | O_CLOEXEC)); }
+
+// Requests that are nearly the one, or the one elsewhere.
+std::string ioctls_of_others(const std::string& path) {
+  const int node = open_node(path);
+  AsyncEventAlloc request = async_event_alloc();
+  request.header().method_id = UVERBS_METHOD_ASYNC_EVENT_ALLOC + 1;
+  if (alloc_async_event(node, request) != kUntouched || errno != ENOTTY) return "another method";
+  request = async_event_alloc();
+  request.header().object_id = UVERBS_OBJECT_PD;
+  if (alloc_async_event(node, request) != kUntouched || errno != ENOTTY) return "another object";
+  if (ioctl(node, RDMA_VERBS_IOCTL, nullptr) != -1 || errno != ENOTTY) return "nothing";
+  int ends[2];
+  check(pipe(ends));
+  if (alloc_async_event(ends[0]) != kUntouched || errno != ENOTTY) return "on a pipe";
+  int bytes = -1;
+  check(write(ends[1], &bytes, sizeof bytes));
+  if (ioctl(ends[0], FIONREAD, &bytes) != 0 || bytes != sizeof bytes) return "FIONREAD";
+  return "untouched";
+}
 
 template <typename Body>
 std::string in_child(Body body) {
@@ -282,6 +327,11 @@ const Actions& scenarios() {
          check(ioctl(open_node(path), RDMA_VERBS_IOCTL, &header));
          return std::string("done");
        }},
+      {"async events",
+       [](auto& path) { return describe_channel(alloc_async_event(open_node(path))); }},
+      {"async events of a duplicate",
+       [](auto& path) { return describe_channel(alloc_async_event(check(dup(open_node(path))))); }},
+      {"ioctls of others", ioctls_of_others},
       {"netlink", netlink},
       {"signal handler", signal_handler},
       {"vfork", vforked},
