@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Unmodified perftest and ibv_{rc,uc,ud,srq}_pingpong, over every datapath, in every topology.
+"""Unmodified perftest and ibv_{rc,uc,ud,srq,xsrq}_pingpong, over every datapath, in every topology.
 
 By default a pairwise subset: every two option values that may stand together do so in at least one
 pair of programs. With --all everything that the programs accept. Exit status 77: this place cannot

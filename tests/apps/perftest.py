@@ -8,7 +8,7 @@ TOOLS = [f"ib_{operation}_{kind}" for kind in ("bw", "lat")
          for operation in ("write", "read", "send", "atomic")]
 FACTORS = {
     "tool": TOOLS,
-    "-c": ["", "UC", "UD"],
+    "-c": ["", "UC", "UD", "XRC"],
     "-m": ["", "256", "512", "1024", "2048", "4096"],
     "-I": ["", "64"],
     "-A": ["", "CMP_AND_SWAP", "FETCH_AND_ADD"],
@@ -67,7 +67,7 @@ def would_wait_for_what_is_lost(case):
     """More in flight than a receiver holds, unacknowledged, and a program that counts messages."""
     if case.get("-c") == "UC" and case.get("-a"):
         return True  # one message of 8 MiB is enough
-    if not case.get("-c") or case.get("-D", True) or case.get("tool", "lat").endswith("lat"):
+    if case.get("-c") in (None, "", "XRC") or case.get("-D", True) or case.get("tool", "lat").endswith("lat"):
         return False
     return case["-c"] == "UC" or bool(case.get("-b") or case.get("-q"))
 

@@ -86,6 +86,19 @@ def one_device(uroce, datapath):
 
 
 @contextlib.contextmanager
+def one_interface(uroce, datapath):
+    """One device, of an interface that is not the loopback, which some libraries leave out."""
+    with hosts(1) as (host,):
+        host.ip("link", "add", "d0", "mtu", VETH_MTU, "type", "veth", "peer", "name", "d1",
+                "mtu", VETH_MTU)
+        host.ip("link", "set", "d1", "up")
+        host.address("d0", "10.78.0.1/24", "fd78::1/64")
+        options = uplink(datapath, "d0")
+        yield Place(f"one-interface-{datapath}", uroce, options, options, "10.78.0.1", host.inside,
+                    host.inside)
+
+
+@contextlib.contextmanager
 def two_devices(uroce, datapath):
     """Both devices are there for both programs, which choose with -d."""
     with hosts(1) as (host,):
@@ -138,6 +151,8 @@ PLACES = {
     "one-device-udp": (one_device, "udp"),
     "one-device-af_packet": (one_device, "af_packet"),
     "one-device-mixed": (one_side_without_local, "mixed"),
+    "one-interface-shm": (one_interface, "shm"),
+    "one-interface-udp": (one_interface, "udp"),
     "two-devices-shm": (two_devices, "shm"),
     "two-devices-udp": (two_devices, "udp"),
     "veth-udp": (veth, "udp"),
@@ -149,8 +164,8 @@ def loses(name):
     return "shm" not in name and name != "memif"
 
 
-NEED_ROOT = {"one-device-af_packet", "two-devices-shm", "two-devices-udp", "veth-udp",
-             "veth-af_packet"}
+NEED_ROOT = {"one-device-af_packet", "one-interface-shm", "one-interface-udp", "two-devices-shm",
+             "two-devices-udp", "veth-udp", "veth-af_packet"}
 
 
 def make(name, uroce):

@@ -1,0 +1,56 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""rdma_resolve_addr where it depends on others: a neighbour that has to be asked first, one that does
+not answer, and addresses to which there is no way."""
+import subprocess
+import time
+
+import checks
+from programs import DEADLINE_SECONDS, Failure
+
+PEERS = {4: "10.77.0.1", 6: "fd77::1"}  # of the client
+SILENT = {4: "10.77.0.99", 6: "fd77::99"}
+OUT_OF_REACH = {4: "203.0.113.1", 6: "2001:db8::1"}
+PATIENCE_MILLISECONDS = 300
+
+
+def resolve(place, tool, address):
+    """(What the tool printed, seconds)"""
+    began = time.monotonic()
+    done = subprocess.run(place.client_command([tool, "resolve", address, str(PATIENCE_MILLISECONDS)]),
+                          check=False, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          timeout=DEADLINE_SECONDS)
+    return done.stdout.strip(), time.monotonic() - began
+
+
+def expect(text, expected):
+    if expected not in text:
+        raise Failure(f"{text!r} instead of {expected!r}")
+
+
+def forget_neighbours(place):
+    subprocess.run([*place.client_prefix, "ip", "neigh", "flush", "all"], check=True)
+
+
+def check_a_neighbour_that_answers(place, tool):
+    for address in PEERS.values():
+        forget_neighbours(place)
+        expect(resolve(place, tool, address)[0], "event RDMA_CM_EVENT_ADDR_RESOLVED, status 0")
+
+
+def check_a_neighbour_that_is_silent(place, tool):
+    for address in SILENT.values():
+        text, seconds = resolve(place, tool, address)
+        expect(text, "event RDMA_CM_EVENT_ADDR_ERROR, status -110")
+        if seconds < PATIENCE_MILLISECONDS / 1000:
+            raise Failure(f"given up after {seconds:.3f} s")
+
+
+def check_an_address_out_of_reach(place, tool):
+    for address in OUT_OF_REACH.values():
+        expect(resolve(place, tool, address)[0], "rdma_resolve_addr: Network is unreachable")
+
+
+if __name__ == "__main__":
+    checks.main(__doc__, [check_a_neighbour_that_answers, check_a_neighbour_that_is_silent,
+                          check_an_address_out_of_reach], "cm_tool")
