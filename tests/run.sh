@@ -105,6 +105,25 @@ summary() {
       "${closing:-(no tests)}" "$([ "$skipped" -eq 0 ] || echo ", $skipped of them skipped")"
     sed -n '/^The following tests FAILED:/,$s/^\t */         /p' "$logs/$name.log"
   done
+  for name in "${stages[@]}"; do what_failed "$name"; done
+}
+
+# The closing lines of each test that failed, where whoever sees only the end of a log finds them.
+what_failed() {  # NAME
+  awk -v stage="$1" '
+    / Test +#[0-9]+: / {
+      if (failed) print_last()
+      failed = /\*\*\*(Failed|Timeout|Exception|Not Run)/; count = 0
+      if (failed) printf "\n---- %s: %s\n", stage, $0
+      next
+    }
+    /^[ ]+Start +[0-9]+: / { next }
+    /^[0-9]+% tests passed/ { if (failed) print_last(); exit }
+    failed { line[count++] = $0 }
+    function print_last(    i) {
+      for (i = count > 25 ? count - 25 : 0; i < count; ++i) print line[i]
+      failed = 0
+    }' "$logs/$1.log"
 }
 
 case ${*:-all} in

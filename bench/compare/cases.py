@@ -25,6 +25,14 @@ def rate(place):
     return f"{place}: ib_write_bw 8 B"
 
 
+def send_rate(place, service):
+    return f"{place}: ib_send_bw -c {service} 8 B"
+
+
+def old_rate(place):
+    return f"{rate(place)}, ibv_post_send"
+
+
 def latency(place, program):
     return f"{place}: {program} 8 B"
 
@@ -91,6 +99,13 @@ def perftest_cases(build, seconds, place, sides):
                            build, sides, "ib_write_bw", b, m, seconds)[:1])
     yield Case([Metric(rate(place), RATE, (ucx_rate("UCX shm" if is_shm else "UCX tcp"),))],
                lambda: measure.perftest_rate(build, sides, "ib_write_bw", 8, 4096, seconds)[1:])
+    yield Case([Metric(old_rate(place), RATE, (rate(place),))],
+               lambda: measure.perftest_rate(build, sides, "ib_write_bw", 8, 4096, seconds,
+                                             "--use_old_post_send")[1:])
+    for service, beside in (("RC", ()), ("UD", (send_rate(place, "RC"),))):
+        yield Case([Metric(send_rate(place, service), RATE, beside)],
+                   lambda s=service: measure.perftest_rate(build, sides, "ib_send_bw", 8, 4096,
+                                                           seconds, "-c", s)[1:])
     beside = ucx_latency("UCX shm") if is_shm else QPERF_LATENCY
     for program in ("ib_send_lat", "ib_write_lat"):
         iterations = LATENCY_ITERATIONS[place, program] * seconds

@@ -35,10 +35,10 @@ def perftest(build, server_options, client_options, program, arguments):
                     [*uroce, *client_options, "--", *command, ADDRESS], port)
 
 
-def perftest_rate(build, sides, program, bytes_, path_mtu, seconds):
+def perftest_rate(build, sides, program, bytes_, path_mtu, seconds, *options):
     """(GB/s, million messages a second)."""
     text = perftest(build, *sides, program, ["-s", str(bytes_), "-m", str(path_mtu), "-D",
-                                             str(seconds), "--report_gbits"])
+                                             str(seconds), "--report_gbits", *options])
     _, _, _, gigabits, messages, *_ = numbers_after(text, "#bytes")
     return gigabits / 8, messages
 

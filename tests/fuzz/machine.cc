@@ -66,6 +66,8 @@ Machine::Machine(Commands& commands)
   for (const Area& area : kAreas) {
     (void)endpoint_.hca.regions().insert(region(area, endpoint_.buffer.data()));
   }
+  endpoint_.add_window(kWindow1, memory::KeyKind::kWindowType1);
+  endpoint_.add_window(kWindow2, memory::KeyKind::kWindowType2);
   options_ = options(commands);
   if (commands.flag()) {
     const std::uint32_t stride = sizeof(RecvWqe) + kSrqSges * sizeof(memory::Sge);
@@ -91,6 +93,8 @@ std::uint32_t Machine::key(Commands& commands) const {
   if (choice < kAreas.size()) return kAreas[choice].key;
   if (choice == 4) return kAreas[kOpen].key ^ 1;  // another variant of the same index
   if (choice == 5) return commands.word();
+  if (choice == 6) return kWindow1.value + commands.below(3);
+  if (choice == 7) return kWindow2.value + commands.below(3);
   return kAreas[kOwn].key;
 }
 
@@ -117,6 +121,12 @@ void Machine::post_send(Commands& commands) {
   request.remote_address = endpoint_.address(commands.half() % kBufferBytes);
   request.rkey = {key(commands)};
   request.compare_add = request.swap = commands.byte();
+  if (request.operation == SendOperation::kBindWindow) {
+    request.part = {{key(commands)},
+                    endpoint_.address(commands.half() % kBufferBytes),
+                    commands.half(),
+                    static_cast<memory::Access>(commands.byte() & 0x3f)};
+  }
   const std::uint32_t pieces = commands.below(options_.sge_max + 2);
   if (pieces > options_.sge_max && !is_read_or_atomic(request.operation)) {
     request.inline_data.resize(1 + commands.below(options_.inline_max));

@@ -29,7 +29,10 @@ struct Area {
 };
 inline constexpr memory::Access kEverything =
     memory::Access::kLocalWrite | memory::Access::kRemoteWrite | memory::Access::kRemoteRead |
-    memory::Access::kRemoteAtomic;
+    memory::Access::kRemoteAtomic | memory::Access::kMwBind | memory::Access::kFlushGlobal;
+// A window of each type, of which each binding makes another variant.
+inline constexpr RKey kWindow1{0x5555'5500};
+inline constexpr RKey kWindow2{0x6666'6600};
 enum AreaName : std::uint32_t { kOpen, kReadOnly, kOwn, kForeign };
 inline constexpr std::array<Area, 4> kAreas = {{
     {1024, 4096, 0x1111'1101, kEverything, test::Endpoint::kPd},

@@ -96,6 +96,9 @@ void Machine::request(Commands& commands) {
                      .rkey = view.reth.rkey,
                      .swap_or_add = commands.byte(),
                      .compare = commands.byte()};
+  view.ieth = {view.reth.rkey};
+  view.feth = {static_cast<std::uint8_t>(where & 3),
+               static_cast<wire::FlushSelectivity>(where >> 2 & 1)};
   deliver(view, commands);
 }
 
@@ -126,6 +129,7 @@ void Machine::answer() {
   const Sent sent = sent_.front();
   sent_.pop_front();
   if (sent.kind == Kind::kReadRequest) return answer_read(sent);
+  if (sent.kind == Kind::kAtomicWrite) return answer_read({sent.kind, sent.psn, 1, 0});
   const bool is_atomic = sent.kind != Kind::kSend && sent.kind != Kind::kWrite;
   PacketView view = view_of(is_atomic ? Opcode::kRcAtomicAcknowledge : Opcode::kRcAcknowledge,
                             sent.psn + (sent.packets - 1));

@@ -2,11 +2,14 @@
 // The parsers of what comes from a wire. The input is taken for an Ethernet frame, for a packet
 // from its BTH on, and for one whose payload lies apart. Whatever parses stays inside the input,
 // can be described, and is the same again when it is built from its fields and parsed once more.
+// What steering sees of a frame is of its length only.
 #include <algorithm>
 #include <array>
 #include <string_view>
 
 #include "fuzz/check.h"
+#include "steering/frame_key.h"
+#include "steering/hash.h"
 #include "unit/wire/packets.h"
 #include "wire/describe.h"
 #include "wire/icrc.h"
@@ -26,7 +29,8 @@ bool is_inside(ConstBytes part, ConstBytes whole) {
 bool have_equal_fields(const PacketView& a, const PacketView& b) {
   const wire::OpcodeInfo& opcode = *a.opcode;
   return a.opcode == b.opcode && a.bth == b.bth && std::ranges::equal(a.payload, b.payload) &&
-         (!opcode.deth || a.deth == b.deth) && (!opcode.reth || a.reth == b.reth) &&
+         (!opcode.deth || a.deth == b.deth) && (!opcode.xrceth || a.xrceth == b.xrceth) &&
+         (!opcode.feth || a.feth == b.feth) && (!opcode.reth || a.reth == b.reth) &&
          (!opcode.atomic_eth || a.atomic_eth == b.atomic_eth) &&
          (!opcode.aeth || a.aeth == b.aeth) &&
          (!opcode.atomic_ack_eth || a.atomic_ack_eth == b.atomic_ack_eth) &&
@@ -63,7 +67,20 @@ void check_packet(const RxPacket& packet) {
   check(have_equal_fields(view, built), "what we build from a packet says the same");
 }
 
+// The more there is of a frame, the more layers it has.
+void check_key(ConstBytes frame) {
+  const std::uint8_t layers = steering::classify(frame).layers;
+  for (const std::size_t bytes : {frame.size() / 2, frame.size() - frame.size() / 8}) {
+    check((steering::classify(frame.first(bytes)).layers & ~layers) == 0,
+          "a shorter frame has no other layers");
+  }
+  const std::uint32_t hash = steering::hash_of(
+      {.key = {1, 2, 3}, .fields = steering::hash_field::kAll}, steering::classify(frame));
+  check(hash == 0 || layers != 0, "only what has layers is hashed");
+}
+
 void check_frame(ConstBytes frame) {
+  check_key(frame);
   wire::NetworkView view;
   const wire::NetworkDrop drop = wire::parse_network(frame, view);
   check(!wire::name(drop).empty(), "every drop has a name");

@@ -3,8 +3,9 @@
 """seed_corpus.py FOLDER: what the fuzzers begin with, below FOLDER/TARGET.
 
 parse gets frames of the golden captures, responder and requester the same exchanges as commands
-(fuzz/machine.h reads them), config and fault_spec what users write. The stored corpora are these
-seeds and what the fuzzers made of them, merged:
+(fuzz/machine.h reads them), config and fault_spec what users write, cm
+short lives of connections. The stored corpora are these seeds and what the fuzzers made of them,
+merged:
 
   seed_corpus.py /tmp/seeds
   build/fuzz/tests/fuzz/parse_fuzz -merge=1 corpus/parse /tmp/seeds/parse /tmp/found/parse
@@ -26,6 +27,32 @@ CONFIGS = {
     "address": "10.0.0.1/24,fe80::1/64",
     "netdev": "eth0,eth1.5",
     "uplink": "dpdk:0000:03:00.0",
+}
+# cm_fuzz.cc reads them: an application's act, time, a message.
+CM_REQUEST = bytes([2, 0, 2, 1, 1, 0])  # a sound one: identifier 1, queue pair 1
+CM_TIME = bytes([1, 10])
+
+
+def cm_act(what):
+    """Of the first connection, without private data."""
+    return bytes([0, 0, 1, 0, what, 3, 1])
+
+
+def cm_message(attribute):
+    """It names the first connection, and nothing else."""
+    return bytes([2, attribute - 0x10, 1, 0])
+
+
+CM_STORIES = {
+    "passive": CM_REQUEST + cm_act(0) + cm_message(0x14) + cm_message(0x15) + CM_TIME,
+    "refused": CM_REQUEST + cm_act(1) + CM_TIME,
+    "left": CM_REQUEST + cm_act(0) + cm_act(7) + CM_TIME,
+    "active": bytes([0, 0, 1, 1]) + cm_message(0x11) + cm_message(0x13) + cm_act(2) +
+              cm_act(3) + cm_message(0x16) + CM_TIME,
+    "active-refused": bytes([0, 0, 1, 1]) + cm_message(0x12),
+    "sidr": bytes([0, 1]) + cm_message(0x18),
+    "sidr-passive": bytes([2, 7, 2, 1]) + cm_act(5),
+    "alternate": cm_message(0x19) + cm_message(0x1a),
 }
 FAULT_SPECS = {
     "all": "loss=1%,dup=0.1%,reorder=2%,delay=50us..2ms,corrupt=0.01%,seed=7",
@@ -103,6 +130,9 @@ def seed_captures(root):
 
 def main(root):
     seed_captures(root)
+    for name, story in CM_STORIES.items():
+        write(root / "cm", name, story)
+        write(root / "cm", f"{name}-twice", story * 2)
     for target, texts in (("config", CONFIGS), ("fault_spec", FAULT_SPECS)):
         for name, text in texts.items():
             write(root / target, name, text.encode())

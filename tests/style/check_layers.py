@@ -36,7 +36,7 @@ def target(includer, style, name):
     if style == "<":
         return None
     beside = (includer.parent / name).relative_to(ROOT).as_posix() if ".." not in name else ""
-    for path in ("src/" + name, "providers/" + name, beside):
+    for path in ("src/" + name, "providers/" + name, "providers/include/" + name, beside):
         if path and (ROOT / path).is_file():
             return path
     return "src/" + name  # not there (generated, or a mistake): judged by its name
