@@ -3,6 +3,7 @@
 // UROCE_STORM_SECONDS (5), drawn from UROCE_STORM_SEED: each connects to what another thread has
 // just now, which may be gone in mid-flight. Whatever the peers do, a verb with right arguments
 // succeeds, and each request that was posted has one completion once its queue pair is in error.
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 
@@ -285,6 +286,8 @@ void live(ibv_context* context, Board& board, std::size_t thread, std::uint64_t 
 
 // Reads what the device tells, as an application does, until it is told to stop.
 void take_events(ibv_context* context, Board& board, int stop) {
+  // What poll() saw goes with its object when that is destroyed before it is read.
+  ASSERT_EQ(fcntl(context->async_fd, F_SETFL, O_NONBLOCK), 0);
   for (;;) {
     std::array<pollfd, 2> files{{{context->async_fd, POLLIN, 0}, {stop, POLLIN, 0}}};
     ASSERT_GT(::poll(files.data(), files.size(), -1), 0);

@@ -304,7 +304,7 @@ TEST_F(QpTest, ADestroyedQpLeavesNoCompletions) {
   ibv_send_wr* bad = nullptr;
   ASSERT_EQ(post_send(*a, &write, &bad), 0);
   const Instant end = engine::monotonic_now() + milliseconds(10'000);
-  while (cq_->queue.pending() == 0 && engine::monotonic_now() < end) engine_.progress();
+  while (cq_->queue.is_empty() && engine::monotonic_now() < end) engine_.progress();
   destroy(a);
   ibv_wc wc{};
   EXPECT_EQ(poll_cq(*cq_, 1, &wc), 0);
