@@ -90,11 +90,19 @@ void make_due(HcaState& hca, Qp& qp, Hole& hole) {
   make_ready(hca, qp);
 }
 
-// Holes that were not asked for yet; of a peer that is not known, the oldest.
+// Holes that were not asked for yet, no more at a time than the peer takes READs; of a peer that is
+// not known, the oldest.
 void ask(HcaState& hca, Qp& qp) {
   Recovery& recovery = qp.requester.recovery;
-  for (Hole& hole : holes(recovery)) {
-    if (!was_asked_for(hole)) make_due(hca, qp, hole);
+  const auto is_open = [](const Hole& hole) { return hole.is_due || was_asked_for(hole); };
+  const std::span<Hole> all = holes(recovery);
+  auto open = std::count_if(all.begin(), all.end(), is_open);
+  for (Hole& hole : all) {
+    if (!is_open(hole)) {
+      if (&hole != all.data() && open >= qp.attributes.max_read_atomic) return;
+      make_due(hca, qp, hole);
+      ++open;
+    }
     if (!recovery.answers_parts) return;
   }
 }

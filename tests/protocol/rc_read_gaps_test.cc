@@ -345,6 +345,27 @@ TEST_F(RcReadGaps, MoreGapsThanThereAreHolesForAreSeenLater) {
   EXPECT_EQ(qp.qp.requester.recovery.hole_count, 0U);
 }
 
+class RcReadGapsOfTwoReads : public RcReadGaps {
+ protected:
+  RcReadGapsOfTwoReads() : RcReadGaps({.max_read_atomic = 2}) {}
+};
+
+// IBTA 9.4.4 and C9-110: each part is a READ for the peer, which has room for so many.
+TEST_F(RcReadGapsOfTwoReads, NoMoreHolesAreAskedForAtATime) {
+  post_read(12);
+  (void)transmits();
+  first(100);
+  response(102);
+  (void)transmits();
+  only(101);
+  for (const std::uint32_t psn : {104U, 106U, 108U, 110U}) response(psn);
+  EXPECT_THAT(transmits(), ElementsAre(asks(103), asks(105)));
+  only(103);
+  EXPECT_THAT(transmits(), ElementsAre(asks(107)));
+  only(107);  // so 105 was lost on the way: it is one of the two still
+  EXPECT_THAT(transmits(), ElementsAre(asks(105), asks(109)));
+}
+
 class RcReadGapsWithoutRetries : public RcReadGaps {
  protected:
   RcReadGapsWithoutRetries() : RcReadGaps({.retry_count = 0}) {}
