@@ -8,10 +8,14 @@
 #include <cerrno>
 #include <charconv>
 
+#include "host/gid_table.h"
+
 namespace uroce::host {
 namespace {
 
 constexpr std::string_view kDpdkPrefix = "dpdk:";
+// The table of GIDs ends with a free entry, and has one for the link-local address.
+constexpr std::size_t kAddressesMax = GidTable::kLength - 2;
 constexpr std::array<std::string_view, 6> kLogLevels = {"off",  "error", "warn",
                                                         "info", "debug", "trace"};
 
@@ -50,12 +54,33 @@ std::string format_netdev(const Config& config) {
   return config.all_netdevs ? "all" : join(config.netdevs, ",");
 }
 
+// IPv4: 0.0.0.0/8 is this network, 127.0.0.0/8 a loopback, from 224.0.0.0 on are groups and the
+// broadcast (IANA IPv4 special-purpose registry). "::" is no address to begin with.
+bool is_of_one_host(const Gid& gid) {
+  constexpr std::uint8_t kLoopback = 127, kFirstOfGroups = 224;
+  if (gid.is_ipv4()) {
+    const std::uint8_t first = gid.bytes[12];
+    return first != 0 && first != kLoopback && first < kFirstOfGroups;
+  }
+  Gid loopback;
+  loopback.bytes.back() = 1;
+  return !gid.is_multicast() && gid != loopback;
+}
+
 std::string parse_addresses(std::string_view value, Config& config) {
   config.addresses.clear();
   for (const std::string& text : split(value, ',')) {
     const std::optional<PrefixAddress> address = parse_prefix_address(text);
     if (!address) {
       return "'" + text + "' is not IP/PREFIX-LENGTH, such as 10.0.0.1/24 or fd00::1/64";
+    }
+    if (!is_of_one_host(address->gid)) {
+      return "'" + text + "' is no address that a port can have: not of one host, or a loopback's";
+    }
+    const auto is_same = [&](const PrefixAddress& other) { return other.gid == address->gid; };
+    if (std::ranges::any_of(config.addresses, is_same)) return "'" + text + "' is there twice";
+    if (config.addresses.size() == kAddressesMax) {
+      return "a port has " + std::to_string(kAddressesMax) + " addresses at most";
     }
     config.addresses.push_back(*address);
   }

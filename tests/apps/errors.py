@@ -22,6 +22,8 @@ MESSAGES = {
     "unknown_log_level": (["run", "--log", "loud", "--", *DEVINFO], 1, "--log loud: expected off"),
     "malformed_address": (["run", "--uplink", "none", "--address", "10.0.0.1", "--", *DEVINFO], 1,
                           "is not IP/PREFIX-LENGTH"),
+    "address_of_no_host": (["run", "--uplink", "none", "--address", "0.0.0.0/0", "--", *DEVINFO],
+                           1, "is no address that a port can have"),
     "unknown_option": (["run", "--nosuch", "--", *DEVINFO], 2, "uroce: the following argument"),
     "missing_configuration": (["run", "--config", "/nosuch.toml", "--", *DEVINFO], 1,
                               "/nosuch.toml: cannot be read: No such file or directory"),
@@ -63,6 +65,15 @@ def make_check(name, arguments, status, message):
 def check_environment_variable_is_named(place, _):
     expect(place, ["run", "--", *DEVINFO], 1, "UROCE_UPLINK=pigeon: expected",
            {"UROCE_UPLINK": "pigeon"})
+
+
+def check_output_to_a_full_disk(place, _):
+    with open("/dev/full", "w", encoding="ascii") as full:
+        done = subprocess.run([*place.server_prefix, place.uroce, "devices", "--netdev", "lo"],
+                              check=False, stdout=full, stderr=subprocess.PIPE, text=True)
+    expected = "uroce: standard output cannot be written\n"
+    if (done.returncode, done.stderr) != (1, expected):
+        raise Failure(f"expected 1 and {expected!r}, got {done.returncode} and {done.stderr!r}")
 
 
 def check_port_held_by_another_user(place, _):

@@ -112,6 +112,13 @@ TEST(Config, BadValuesOfEachKeyAreRefused) {
                                                       {"log", "loud"},
                                                       {"netdev", "a-name-too-long-for-it"},
                                                       {"address", "10.0.0.1"},
+                                                      {"address", "0.0.0.0/0"},
+                                                      {"address", "127.0.0.1/8"},
+                                                      {"address", "224.0.0.1/4"},
+                                                      {"address", "255.255.255.255/32"},
+                                                      {"address", "::1/128"},
+                                                      {"address", "ff02::1/16"},
+                                                      {"address", "fd00::1/64,fd00::1/64"},
                                                       {"port", "0"},
                                                       {"port", "65536"},
                                                       {"port", "4791x"},
@@ -125,6 +132,18 @@ TEST(Config, BadValuesOfEachKeyAreRefused) {
     ASSERT_FALSE(config) << key << " = " << value;
     EXPECT_THAT(config.error().message, StartsWith("here: ")) << key;
   }
+}
+
+TEST(Config, AsManyAddressesAsThereIsRoomForInTheTableOfGids) {
+  const auto with = [](int count) {
+    std::string list;
+    for (int i = 1; i <= count; ++i) list += "10.0.0." + std::to_string(i) + "/24,";
+    return config_from({{"UROCE_ADDRESS", list}, {"UROCE_UPLINK", "none"}});
+  };
+  EXPECT_TRUE(with(126));
+  const auto too_many = with(127);
+  ASSERT_FALSE(too_many);
+  EXPECT_THAT(too_many.error().message, HasSubstr("126 addresses at most"));
 }
 
 // Found by tests/fuzz: the environment, which brings it to the provider, ends at a NUL.
