@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Packets become blocks of a capture: each packet of a run by itself, complete as on an Ethernet.
 //
-//   Recorder recorder(file, udp::fast_crc32);
+//   Recorder recorder(file, fast_crc32);
 //   recorder.head = {.interface = 0, .time_ns = now, .direction = pcapng::Direction::kOutbound};
 //   recorder.record_run(*frame.path, frame);
 #pragma once

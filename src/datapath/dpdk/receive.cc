@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "datapath/dpdk/crc.h"
+#include "datapath/crc/fast_crc32.h"
 #include "wire/icrc.h"
 #include "wire/network.h"
 
@@ -36,9 +36,9 @@ void restore_tags(std::span<rte_mbuf*> burst) {
 }
 
 bool icrc_is_right(const wire::NetworkView& view) {
-  const std::uint32_t start = wire::icrc_start(crc32_fast, view.ip_header, view.udp_header);
+  const std::uint32_t start = wire::icrc_start(fast_crc32, view.ip_header, view.udp_header);
   const ConstBytes covered = view.udp_payload.first(view.udp_payload.size() - wire::kIcrcBytes);
-  return wire::icrc_of(crc32_fast, start, covered) == wire::load_icrc(view.udp_payload);
+  return wire::icrc_of(fast_crc32, start, covered) == wire::load_icrc(view.udp_payload);
 }
 
 }  // namespace

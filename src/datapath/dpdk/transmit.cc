@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "datapath/dpdk/crc.h"
+#include "datapath/crc/fast_crc32.h"
 #include "wire/icrc.h"
 #include "wire/run.h"
 
@@ -28,7 +28,7 @@ std::uint32_t copy_payload(wire::PayloadCursor& from, std::byte* to, std::size_t
   while (bytes != 0) {
     const ConstBytes piece = from.take(bytes);
     std::memcpy(to, piece.data(), piece.size());
-    state = crc32_fast(state, to, piece.size());
+    state = fast_crc32(state, to, piece.size());
     to += piece.size();
     bytes -= piece.size();
   }
@@ -48,12 +48,12 @@ void build_packet(rte_mbuf* mbuf, const TxFrame& frame, unsigned index,
   const std::size_t header_bytes =
       wire::run_headers(frame, index, std::span<std::byte, kMaxHeaderBytes>(at, kMaxHeaderBytes));
   std::uint32_t state =
-      wire::icrc_headers(crc32_fast, flow.start(udp_payload_bytes), {at, header_bytes});
+      wire::icrc_headers(fast_crc32, flow.start(udp_payload_bytes), {at, header_bytes});
   at += header_bytes;
   state = copy_payload(payload, at, payload_bytes, state);
   at += payload_bytes;
   at +=
-      wire::icrc_trailer(crc32_fast, state, packet_bytes - header_bytes - payload_bytes,
+      wire::icrc_trailer(fast_crc32, state, packet_bytes - header_bytes - payload_bytes,
                          std::span<std::byte, wire::kMaxTrailerBytes>(at, wire::kMaxTrailerBytes));
   set_bytes(mbuf, static_cast<std::size_t>(at - start));
 }

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "datapath/udp/fast_crc32.h"
+#include "datapath/crc/fast_crc32.h"
 #include "wire/network.h"
 
 namespace uroce::datapath::tap {
@@ -24,7 +24,7 @@ CaptureDatapath::CaptureDatapath(std::unique_ptr<Datapath> link, std::shared_ptr
     : link_(std::move(link)),
       file_(std::move(file)),
       clock_(clock),
-      recorder_(*file_, udp::fast_crc32),
+      recorder_(*file_, fast_crc32),
       paths_(std::make_unique<Path[]>(kPaths)) {
   recorder_.head.interface = file_->add_interface(name);
 }

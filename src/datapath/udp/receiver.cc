@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "datapath/udp/control.h"
-#include "datapath/udp/fast_crc32.h"
+#include "datapath/udp/icrc_in_place.h"
 #include "wire/identification.h"
 #include "wire/network.h"
 #include "wire/opcode.h"

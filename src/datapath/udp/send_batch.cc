@@ -8,7 +8,8 @@
 #include <cstring>
 #include <span>
 
-#include "datapath/udp/fast_crc32.h"
+#include "datapath/crc/fast_crc32.h"
+#include "datapath/udp/icrc_in_place.h"
 #include "wire/bth.h"
 #include "wire/icrc.h"
 
