@@ -234,10 +234,11 @@ int Hca::modify_qp(Instant now, Qp& qp, const QpAttributes& attributes, std::uin
   const QpState from = qp.state.load(std::memory_order_relaxed);
   if (int error = check_modify(qp.service, from, attributes, mask); error != 0) return error;
   const bool has_state = (mask & qp_attribute::kState) != 0;
-  if (from == QpState::kSqd && has_state && !may_leave_sqd(qp, attributes.state)) return EINVAL;
+  const QpState to = has_state ? attributes.state : from;
+  if (from == QpState::kSqd && !may_leave_sqd(qp, to)) return EINVAL;
   apply_attributes(state_, qp, attributes, mask, peer);
   if (has_state || from == QpState::kSqd) {
-    enter_state(state_, now, qp, has_state ? attributes.state : from, mask);
+    enter_state(state_, now, qp, to, mask);
   }
   return 0;
 }

@@ -124,6 +124,7 @@ TEST_F(QpStateTest, SqdIsLeftOnceDrainedOrForGood) {
   ASSERT_EQ(go(QpState::kSqd), 0);
   EXPECT_EQ(go(QpState::kRts), EINVAL);
   EXPECT_EQ(go(QpState::kSqd), EINVAL);
+  EXPECT_EQ(endpoint.modify(qp, endpoint.hca.query_qp(qp.qp), kAddressVector), EINVAL);
   EXPECT_EQ(qp.qp.state.load(), QpState::kSqd);
   ack(kFirstPsn);
   EXPECT_EQ(go(QpState::kSqd), 0);
