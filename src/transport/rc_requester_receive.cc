@@ -270,6 +270,8 @@ void on_atomic_written(HcaState& hca, Instant now, Qp& qp, const wire::PacketVie
   const std::uint32_t packets = missing_packets(hca, qp, first, view.packet_count);
   if (packets == 0) {
     ++hca.counters.rx_stale_response;
+    // There was no room to note what is missing before it: once the holes are filled.
+    if (!is_before(first, qp.requester.recovery.read_frontier)) on_implied_nak(hca, now, qp, first);
     return;
   }
   const auto bytes = static_cast<std::uint32_t>(
