@@ -158,8 +158,11 @@ Fault execute(HcaState& hca, Qp& qp, const PacketView& view) {
   return Fault::kInvalidRequest;
 }
 
+// The newest first: PSNs come round again, and an old entry may be of the same ones.
 ReplayEntry* find_kept(RcResponder& responder, const PacketView& view, std::uint32_t& index) {
-  for (index = 0; index < responder.replay_limit; ++index) {
+  const std::uint32_t count = responder.replay_limit;
+  for (std::uint32_t back = 1; back <= count; ++back) {
+    index = (responder.replay_next + count - back) % count;
     ReplayEntry& entry = responder.replay[index];
     if (entry.is_used && entry.kind == view.opcode->kind &&
         is_at_or_before(entry.first_psn, view.bth.psn) &&
@@ -243,9 +246,17 @@ void acknowledge(HcaState& hca, Qp& qp, const PacketView& view) {
   owe_response(hca, qp);
 }
 
+// What a NAK that has not left yet would ask for has come; it is acknowledged instead.
+[[gnu::cold]] void take_back_nak(RcResponder& responder) {
+  responder.nak_due = false;
+  responder.ack_due = true;
+}
+
 // False: it was refused.
 bool on_expected(HcaState& hca, Qp& qp, const PacketView& view) {
   qp.responder.gap_reported = false;
+  if (qp.responder.nak_due) [[unlikely]]
+    take_back_nak(qp.responder);
   Fault fault = check_order(qp.responder, view);
   if (qp.service == Service::kXrcTarget && fault == Fault::kNone) [[unlikely]]
     fault = select_srq(hca, qp, view);

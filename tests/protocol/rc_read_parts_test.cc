@@ -42,6 +42,19 @@ TEST_F(RcReadParts, AreAnsweredByPacketsThatBeginAndEnd) {
                   Sent{Opcode::kRcReadResponseLast, 112}, Sent{Opcode::kRcReadResponseOnly, 120}));
 }
 
+// PSNs come round again: what is asked for anew is of the newest READ with such PSNs.
+TEST_F(RcReadParts, AreOfTheNewestReadWithTheirPsns) {
+  ask(100, 64);
+  (void)transmits();
+  qp.qp.responder.expected_psn = Psn(110);  // as after 2^24 packets
+  const auto read = [&] {
+    endpoint.receive(make_packet(bth(Opcode::kRcReadRequest, 110), 0, reth(0, 4 * kMtu)));
+    return psns();
+  };
+  EXPECT_THAT(read(), ElementsAre(110, 111, 112, 113));
+  EXPECT_THAT(read(), ElementsAre(110, 111, 112, 113));
+}
+
 TEST_F(RcReadParts, GoBeforeAnAnswerThatIsBeingGivenAndItGoesOn) {
   begin_answer();
   ask(100, 2);

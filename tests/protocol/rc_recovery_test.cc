@@ -39,6 +39,18 @@ TEST_F(RcStash, KeepsWhatComesBehindAGap) {
   EXPECT_FALSE(is_nak());
 }
 
+// A NAK of the gap would go back to what was never lost, and take the acknowledgement's place.
+TEST_F(RcStash, AGapThatIsFilledBeforeItsNakHasLeftIsNotReported) {
+  write(101, 8);
+  write(100, 0);
+  EXPECT_THAT(transmits(), ElementsAre(acknowledge(101)));
+  EXPECT_FALSE(is_nak());
+  EXPECT_EQ(endpoint.hca.counters().naks_sent, 0U);
+  write(103, 8);  // the next one is
+  EXPECT_THAT(transmits(), ElementsAre(acknowledge(102)));
+  EXPECT_TRUE(is_nak());
+}
+
 TEST_F(RcStash, WritesNothingBeforeItsTurn) {
   std::memset(endpoint.buffer.data(), 0xee, 64);
   write(101, 8);
