@@ -51,15 +51,19 @@ inline void address_frame(TxFrame& frame, Qp& qp, FrameTag tag) {
   frame.cookie = tag.cookie();
 }
 
+// Behind the last request that may be sent. IBTA 10.3.1.5: in SQD what was begun is finished, and
+// nothing else is begun.
+inline std::uint32_t requests_end(const Qp& qp) {
+  return qp.state.load(std::memory_order_relaxed) == QpState::kSqd ? qp.requester.assigned_index
+                                                                   : qp.send_queue.posted();
+}
+
 // May the requester have anything to send?
 inline bool has_request(const Qp& qp) {
   const RcRequester& requester = qp.requester;
   const QpState state = qp.state.load(std::memory_order_relaxed);
   if ((state != QpState::kRts && state != QpState::kSqd) || requester.rnr_waiting) return false;
-  // IBTA 10.3.1.5: in SQD what was begun is finished, and nothing else is begun.
-  const std::uint32_t end =
-      state == QpState::kRts ? qp.send_queue.posted() : requester.assigned_index;
-  return requester.send_index != end || requester.recovery.due_count != 0;
+  return requester.send_index != requests_end(qp) || requester.recovery.due_count != 0;
 }
 
 // rc_requester_send.cc. Of one that has_request(): one frame into the burst; false when it cannot

@@ -4,6 +4,7 @@
 // as several where its answers must fit our receive window; an atomic as one packet.
 #include <algorithm>
 
+#include "transport/ack_request.h"
 #include "transport/complete.h"
 #include "transport/data_frame.h"
 #include "transport/local_operation.h"
@@ -18,13 +19,6 @@ namespace {
 
 // PSNs in flight stay far below half of the ring, or "before" would lose its meaning.
 inline constexpr std::uint32_t kPsnWindow = 1U << 22;
-// An acknowledgement is asked for at least this often, so that slots free up and windows move.
-inline constexpr std::uint32_t kPacketsUnaskedMax = 256;
-// With a window, so often that it opens while most of it is still on the way.
-inline constexpr std::uint32_t kAskedPerWindow = 4;
-// A limited flight opens in small steps, or the path runs empty between them.
-inline constexpr std::uint32_t kAskedPerFlight = 16;
-
 // An atomic's answer has room, and an atomic write has just its word.
 bool has_word(const SendWqe& wqe) {
   if (wqe.operation == SendOperation::kAtomicWrite) return wqe.length == sizeof(std::uint64_t);
@@ -74,7 +68,11 @@ bool take_up(Qp& qp, SendWqe& wqe) {
 // A local fault waits for the requests before it to complete.
 [[gnu::cold]] bool hold_fault(HcaState& hca, Qp& qp, SendWqe& wqe, WcStatus status) {
   wqe.status = status;
-  if (qp.requester.send_index == qp.requester.oldest_index) fail_oldest(hca, qp, status);
+  if (qp.requester.send_index == qp.requester.oldest_index) {
+    fail_oldest(hca, qp, status);
+  } else if (waits_unasked(qp)) {
+    hca.deadlines.set(qp.ack_timer, Instant{});  // they are sent once more, and ask
+  }
   return false;
 }
 
@@ -83,11 +81,6 @@ bool wait_for_window(HcaState& hca, Qp& qp) {
   qp.ready_hook.unlink();
   hca.links[qp.link].waiting.push_back(qp);
   return false;
-}
-
-// How many packets more may be unacknowledged.
-std::uint32_t flight_room(const RcRequester& requester) {
-  return requester.flight.room((requester.send_psn - requester.oldest_unacked_psn.value()).value());
 }
 
 // How many packets of `left` bytes fit the link and the window; 0: none now.
@@ -105,42 +98,6 @@ std::uint32_t packets_to_send(const HcaState& hca, const Qp& qp, std::uint64_t l
   const auto last_bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(left, mtu));
   if (wanted == 1) return window_cost(1, last_bytes) <= room ? 1 : 0;
   return std::min(wanted, room / window_cost(1, mtu));
-}
-
-// Nor may the flight end before an answer was asked for.
-bool flight_wants_ack(const RcRequester& requester, std::uint32_t packets) {
-  const Flight& flight = requester.flight;
-  return flight.is_limited() && (requester.packets_unasked >= flight.limit / kAskedPerFlight ||
-                                 flight_room(requester) <= packets);
-}
-
-// The peer's window must not fill up with packets that nobody asked an answer for.
-bool window_wants_ack(const HcaState& hca, const Qp& qp, std::uint32_t cost) {
-  if (qp.peer == nullptr) return false;
-  const std::uint32_t window = hca.links[qp.link].facts.peer_window_bytes;
-  return qp.requester.cost_unasked >= window / kAskedPerWindow ||
-         window_room(hca, qp) < cost + 4 * window_cost(1, qp.path_mtu);
-}
-
-// So far nobody else would ask: there is nothing behind it, or a local operation, which waits for
-// it and sends nothing.
-bool is_last_to_ask(const Qp& qp) {
-  const std::uint32_t next = qp.requester.send_index + 1;
-  return next == qp.send_queue.posted() || is_local(qp.send_queue.at(next).operation);
-}
-
-bool wants_ack(const HcaState& hca, Qp& qp, const SendWqe& wqe, std::uint32_t packets,
-               std::uint32_t cost, bool ends) {
-  RcRequester& requester = qp.requester;
-  bool asks = ends && (wqe.is_signaled() || qp.signal_all || is_last_to_ask(qp));
-  if (!asks) {
-    requester.packets_unasked += packets;
-    requester.cost_unasked += cost;
-    asks = requester.packets_unasked >= kPacketsUnaskedMax ||
-           flight_wants_ack(requester, packets) || window_wants_ack(hca, qp, cost);
-  }
-  if (asks) requester.packets_unasked = requester.cost_unasked = 0;
-  return asks;
 }
 
 inline TxFrame& build_data(Qp& qp, const SendWqe& wqe, const Slice& slice, bool ack_request,

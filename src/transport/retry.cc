@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "transport/retry.h"
 
+#include "transport/ack_request.h"
 #include "transport/complete.h"
 #include "transport/read_gaps.h"
 #include "transport/recovery.h"
@@ -36,7 +37,9 @@ void on_ack_timeout(HcaState& hca, Instant now, Qp& qp) {
   const bool nothing_on_its_way = qp.requester.oldest_unacked_psn == qp.requester.send_psn;
   const bool is_stalled = hca.oracle != nullptr && qp.link == kLocalLink &&
                           hca.oracle->peer_stalled(qp.link, qp.attributes.path);
-  if (is_stalled || (nothing_on_its_way && qp.requester.waiting_for_window)) {
+  const bool was_unasked = waits_unasked(qp);
+  if (was_unasked) rewind(hca, qp);
+  if (was_unasked || is_stalled || (nothing_on_its_way && qp.requester.waiting_for_window)) {
     restart_timer(hca, now, qp);
     return;
   }

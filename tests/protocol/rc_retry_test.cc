@@ -261,5 +261,81 @@ TEST_F(RcRetry, LocalFaultWaitsForEarlierRequests) {
   EXPECT_EQ(all[2].status, WcStatus::kFlushed);
 }
 
+class RcWithoutTimer : public RcTest {
+ protected:
+  RcWithoutTimer() : RcTest(retry_options(0, 0, 0)) { qp.qp.signal_all = false; }
+
+  void post_unsignaled_write() {
+    endpoint.post_send(qp, {.operation = SendOperation::kWrite,
+                            .sges = {endpoint.sge(0, 8)},
+                            .remote_address = 0x1000,
+                            .rkey = {7},
+                            .flags = 0});
+  }
+};
+
+// It would wait for an acknowledgement that nobody asked for.
+TEST_F(RcWithoutTimer, ALocalFaultHasWhatIsBeforeItAcknowledged) {
+  post_unsignaled_write();
+  post_unsignaled_write();
+  endpoint.post_send(qp, {.operation = SendOperation::kWrite,
+                          .wr_id = 3,
+                          .sges = {{endpoint.address(0), 8, {0xbad00}}},
+                          .remote_address = 0x1000});
+  EXPECT_EQ(transmits().size(), 2U);
+  EXPECT_EQ(endpoint.hca.next_deadline(), Instant{});
+  pass({});
+  EXPECT_THAT(transmits(),
+              ElementsAre(Sent{Opcode::kRcWriteOnly, 100}, Sent{Opcode::kRcWriteOnly, 101}));
+  EXPECT_TRUE(packets.back().view().bth.ack_request);
+  EXPECT_EQ(endpoint.hca.next_deadline(), Instant::never());
+  ack(101);
+  (void)transmits();
+  const auto all = endpoint.poll_all();
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_EQ(all[0].wr_id, 3U);
+  EXPECT_EQ(all[0].status, WcStatus::kLocalProtectionError);
+}
+
+TEST_F(RcWithoutTimer, ALocalFaultBehindAnAnswerWaitsForThat) {
+  post_unsignaled_write();
+  endpoint.post_send(qp, {.operation = SendOperation::kFetchAdd,
+                          .wr_id = 2,
+                          .sges = {endpoint.sge(0, 8)},
+                          .remote_address = 0x1000,
+                          .rkey = {7},
+                          .compare_add = 1});
+  endpoint.post_send(qp, {.operation = SendOperation::kWrite,
+                          .wr_id = 3,
+                          .sges = {{endpoint.address(0), 8, {0xbad00}}},
+                          .remote_address = 0x1000});
+  EXPECT_THAT(transmits(),
+              ElementsAre(Sent{Opcode::kRcWriteOnly, 100}, Sent{Opcode::kRcFetchAdd, 101}));
+  EXPECT_EQ(endpoint.hca.next_deadline(), Instant::never());
+}
+
+// IBTA 10.3.1.5: what was begun is finished; what was not begun asks for nothing.
+TEST_F(RcWithoutTimer, TheLastRequestOfADrainAsksToo) {
+  endpoint.post_send(qp, {.operation = SendOperation::kWrite,
+                          .sges = {endpoint.sge(0, 2 * kMtu)},
+                          .remote_address = 0x1000,
+                          .rkey = {7},
+                          .flags = 0});
+  endpoint.refuses = true;  // taken up, and not gone yet
+  (void)transmits();
+  endpoint.refuses = false;
+  post_unsignaled_write();
+  QpAttributes attributes;
+  attributes.state = QpState::kSqd;
+  attributes.sqd_notify = true;
+  ASSERT_EQ(endpoint.modify(qp, attributes, qp_attribute::kState | qp_attribute::kEnableSqdNotify),
+            0);
+  EXPECT_EQ(transmits().size(), 2U);
+  EXPECT_TRUE(packets.back().view().bth.ack_request);
+  ack(101);
+  (void)transmits();
+  EXPECT_EQ(endpoint.event()->type, EventType::kSqDrained);
+}
+
 }  // namespace
 }  // namespace uroce::test
