@@ -27,7 +27,7 @@ struct RingOffer {
   std::uint64_t key = 0;
   std::uint64_t data_bytes = 0;
 
-  static constexpr std::uint64_t kRingOfferFormat = 0x7572'6f63'6572'0001;
+  static constexpr std::uint64_t kRingOfferFormat = 0x7572'6f63'6572'0002;
 };
 
 class ControlSocket {

@@ -13,8 +13,10 @@ namespace uroce::datapath::shm {
 
 class Inbound {
  public:
-  // Takes the descriptor in any case; false: what was offered is no ring.
-  [[nodiscard]] bool open(const ControlSocket::Received& received);
+  enum class Opened : std::uint8_t { kYes, kBefore, kNot };
+  // Takes the descriptor in any case. kBefore: the same ring was offered once more. kNot: what was
+  // offered is no ring, or cannot be mapped.
+  [[nodiscard]] Opened open(const ControlSocket::Received& received);
   void close() { memory_ = RingMemory(); }
   [[nodiscard]] bool is_open() const { return memory_.data_bytes() != 0; }
 

@@ -16,6 +16,7 @@ constexpr Duration kPutOffFor = microseconds(50);
 constexpr Duration kLongestPause = milliseconds(100);
 constexpr Duration kStuckForLong = milliseconds(1);  // from here on: does it live at all?
 constexpr Duration kStallKnownFor = milliseconds(2);
+constexpr Duration kAdoptsWithin = milliseconds(2'000);
 
 }  // namespace
 
@@ -33,6 +34,7 @@ int Outbound::open(SlotHandle peer, std::uint32_t ring_bytes) {
   writer_ = RingWriter(memory_.control(), memory_.data(), ring_bytes, key_);
   sleeper_ = Sleeper(directory_.mailbox(peer.index), peer.generation);
   is_offered_ = is_gone_ = is_stalled_ = false;
+  first_look_ = {};
   head_seen_ = woken_for_ = 0;
   const int error = offer();
   if (error == 0 || error == EAGAIN) return 0;
@@ -51,13 +53,20 @@ int Outbound::offer() {
   const int error = socket_.offer(offer, memory_.descriptor());
   if (error == 0) {
     is_offered_ = true;
-    memory_.close_descriptor();
     ring_bell();
   }
   return error;
 }
 
+// The peer may have had no descriptor for it, or no memory: it is offered again.
+void Outbound::see_to_adoption() {
+  if (writer_.is_adopted()) return memory_.close_descriptor();
+  if (first_look_ == Instant{}) first_look_ = now_;
+  if (!is_offered_ || pause_ >= kStuckForLong) (void)offer();
+}
+
 bool Outbound::wake_if_asleep() {
+  if (!is_offered_) (void)offer();
   if (!sleeper_.must_be_woken()) return false;
   woken_for_ = writer_.tail();
   send_wake_up();
@@ -72,6 +81,7 @@ Outbound::Watched Outbound::watch(Instant now) {
   }
   if (now < next_look_ && !is_gone_) return {.is_unread = true};
   const std::uint64_t head = writer_.refresh_head();
+  if (!is_gone_) see_to_adoption();
   if (is_gone_ || head == writer_.tail()) {
     is_watched_ = is_wake_up_put_off_ = false;
     return {};
@@ -127,7 +137,7 @@ bool Outbound::reads_by_itself() {
 }
 
 Instant Outbound::next_wake_up() const {
-  return is_wake_up_put_off_ ? next_look_ : Instant::never();
+  return is_wake_up_put_off_ || !is_offered_ ? next_look_ : Instant::never();
 }
 
 bool Outbound::wake_if_unread() {
@@ -139,6 +149,7 @@ bool Outbound::wake_if_unread() {
 
 bool Outbound::is_stalled() {
   if (is_gone_ || is_all_read()) return false;
+  if (!writer_.is_adopted() && now_ - first_look_ > kAdoptsWithin) return false;
   if (now_ >= stall_known_until_) {
     is_stalled_ = find_out_whether_stalled();
     stall_known_until_ = now_ + kStallKnownFor;

@@ -54,7 +54,8 @@ class Outbound {
     is_watched_ = true;
     next_look_ = {};
   }
-  // The peer lives, is not stopped, and has not read what we sent.
+  // The peer lives, is not stopped, and has not read what we sent. One that does not take our ring
+  // (it has no descriptor or no memory left) is so for a while only: then retries count.
   [[nodiscard]] bool is_stalled();
   // After the frames of a burst of the helper's, which has time: true if the peer's application has
   // polled since we last asked and does not wait for us. Then it is not woken now but, should it
@@ -74,6 +75,7 @@ class Outbound {
 
  private:
   [[nodiscard]] int offer();
+  void see_to_adoption();
   void look_whether_alive();
   void wake_anyway();
   void send_wake_up();
@@ -89,8 +91,9 @@ class Outbound {
   RingWriter writer_;
   Sleeper sleeper_;
   PeerSocket socket_;
-  bool is_offered_ = false;
+  bool is_offered_ = false;  // or its queue was full
   bool is_gone_ = false;
+  Instant first_look_;  // at an unread ring that was not adopted
 
   bool is_watched_ = false;
   std::uint64_t head_seen_ = 0;

@@ -86,6 +86,7 @@ static_assert(record_layout({.payload_bytes = 8, .header_bytes = 32}).total == k
 struct RingControl {
   alignas(kLineBytes) std::atomic<std::uint64_t> head;  // all before it may be written again
   std::atomic<std::uint32_t> refused;  // the receiver found nonsense and reads no further
+  std::atomic<std::uint32_t> adopted;  // the receiver has the ring
 };
 inline constexpr std::size_t kControlBytes = 4096;
 

@@ -31,6 +31,9 @@ class RingWriter {
     return head_;
   }
   [[nodiscard]] std::uint64_t tail() const { return tail_; }
+  [[nodiscard]] bool is_adopted() const {
+    return control_->adopted.load(std::memory_order_relaxed) != 0;
+  }
   [[nodiscard]] bool is_refused() const {
     return control_->refused.load(std::memory_order_relaxed) != 0;
   }

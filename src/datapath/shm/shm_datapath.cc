@@ -278,9 +278,9 @@ void ShmDatapath::take(const shm::ControlSocket::Received& received) {
     inbound_.push_back(std::make_unique<Inbound>());
     place = inbound_.end() - 1;
   }
-  if (!(*place)->open(received)) {
-    ++counters_.rx_not_roce;
-  } else if (received.offer.to != directory_.own_slot()) {
+  const Inbound::Opened opened = (*place)->open(received);
+  if (opened == Inbound::Opened::kNot) ++counters_.rx_not_roce;
+  if (opened == Inbound::Opened::kYes && received.offer.to != directory_.own_slot()) {
     (*place)->close();
   }
 }

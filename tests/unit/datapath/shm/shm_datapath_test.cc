@@ -2,8 +2,10 @@
 // Several engines in one process.
 #include "datapath/shm/shm_datapath.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -119,6 +121,78 @@ TEST_F(ShmTest, LentPacketsStayUntilTheNextReceive) {
   }
   EXPECT_THAT(b.receive(), IsEmpty());
   EXPECT_TRUE(a.send(path, 99, 2000));
+}
+
+// As long as it lives no descriptor can be made.
+class NoDescriptors {
+ public:
+  NoDescriptors() {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    const int lowest_free = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    close(lowest_free);
+    rlimit none = before_;
+    none.rlim_cur = static_cast<rlim_t>(lowest_free);
+    setrlimit(RLIMIT_NOFILE, &none);
+  }
+  ~NoDescriptors() { setrlimit(RLIMIT_NOFILE, &before_); }
+  NoDescriptors(const NoDescriptors&) = delete;
+  NoDescriptors& operator=(const NoDescriptors&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+TEST_F(ShmTest, ARingThatItsReaderHadNoDescriptorForIsOfferedAgain) {
+  ShmEnd a(folder.path()), b(folder.path());
+  Path path = a.path_to(b.qpn());
+  ASSERT_TRUE(a.send(path, 1));
+  {
+    const NoDescriptors none;
+    EXPECT_THAT(b.receive(), IsEmpty());
+    EXPECT_THAT(b.receive(), IsEmpty());
+  }
+  for (std::int64_t us = 0; us < 100'000; us += 10) a.link().on_turn({us * 1'000});
+  EXPECT_THAT(b.receive(), ElementsAre(1));
+  EXPECT_THAT(b.receive(), IsEmpty());  // the other offers are of the same ring
+  EXPECT_EQ(b.link().counters().rx_not_roce, 0u);
+  ASSERT_TRUE(a.send(path, 2));
+  EXPECT_THAT(b.receive(), ElementsAre(2));
+}
+
+// Or its peers would wait for it for ever, whatever their time-outs are.
+TEST_F(ShmTest, WhoNeverTakesARingIsStalledForAWhileOnly) {
+  ShmEnd a(folder.path()), b(folder.path());
+  Path path = a.path_to(b.qpn());
+  ASSERT_TRUE(a.send(path, 1));
+  std::int64_t ms = 1;
+  for (; ms < 1'000; ++ms) a.link().on_turn({ms * 1'000'000});
+  EXPECT_TRUE(a.link().peer_stalled(path));
+  for (; ms < 3'000; ++ms) a.link().on_turn({ms * 1'000'000});
+  EXPECT_FALSE(a.link().peer_stalled(path));
+}
+
+TEST_F(ShmTest, AnOfferThatFoundTheQueueFullIsMadeAgain) {
+  ShmEnd hub(folder.path(), small);
+  std::vector<std::unique_ptr<ShmEnd>> peers;
+  std::vector<Path> paths;
+  for (int i = 0; i < 20; ++i) {
+    peers.push_back(std::make_unique<ShmEnd>(folder.path(), small));
+    paths.push_back(peers.back()->path_to(hub.qpn()));
+  }
+  for (std::uint32_t i = 0; i < 20; ++i) ASSERT_TRUE(peers[i]->send(paths[i], i));
+  std::vector<std::uint32_t> got;
+  EXPECT_THAT(peers.back()->receive(), IsEmpty());
+  for (std::int64_t us = 0; us < 10'000 && got.size() < 20; us += 10) {
+    for (const auto& peer : peers) {
+      peer->link().on_turn({us * 1'000});
+      if (us != 0 || peer != peers.back()) continue;
+      EXPECT_TRUE(peer->link().arm_wakeup());
+      EXPECT_NE(peer->link().next_look(), Instant::never());
+      peer->link().disarm_wakeup();
+    }
+    for (const std::uint32_t number : hub.receive()) got.push_back(number);
+  }
+  EXPECT_THAT(got, testing::SizeIs(20));
 }
 
 TEST_F(ShmTest, SixteenPeersAllGetTheirShare) {
