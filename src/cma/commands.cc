@@ -19,6 +19,7 @@ namespace {
 struct Call {
   Agent& agent;
   EventFile& file;
+  int descriptor;  // the file's, of the program
   std::span<const std::byte> body;
   std::size_t answer_bytes;
 
@@ -74,7 +75,9 @@ int destroy_id(const Call& call) {
   const auto command = call.as<rdma_ucm_destroy_id>();
   Id* const id = call.id(command.id);
   if (id == nullptr) return EINVAL;
-  return call.answer(command.response, rdma_ucm_destroy_id_resp{call.agent.destroy_id(*id)});
+  const std::uint32_t reported = call.agent.destroy_id(*id);
+  call.file.take_token_back(call.descriptor);
+  return call.answer(command.response, rdma_ucm_destroy_id_resp{reported});
 }
 
 int bind_ip(const Call& call) {
@@ -266,17 +269,21 @@ int join_multicast(const Call& call) {
 int leave_multicast(const Call& call) {
   const auto command = call.as<rdma_ucm_destroy_id>();
   const auto reported = call.agent.leave(call.file, command.id);
+  call.file.take_token_back(call.descriptor);
   return reported ? call.answer(command.response, rdma_ucm_destroy_id_resp{*reported}) : EINVAL;
 }
 
 // From the file that the descriptor in the command is of.
 int migrate_id(const Call& call) {
   const auto command = call.as<rdma_ucm_migrate_id>();
-  const auto place = EventFile::place_of(static_cast<int>(command.fd));
-  const EventFile* const from = place ? call.agent.find_file(*place) : nullptr;
+  const int former = static_cast<int>(command.fd);
+  const auto place = EventFile::place_of(former);
+  EventFile* const from = place ? call.agent.find_file(*place) : nullptr;
   Id* const id = from == nullptr ? nullptr : call.agent.find_id(from, command.id);
   if (id == nullptr) return EINVAL;
-  return call.answer(command.response, rdma_ucm_migrate_resp{call.agent.migrate(*id, call.file)});
+  const std::uint32_t reported = call.agent.migrate(*id, call.file);
+  from->take_token_back(former);
+  return call.answer(command.response, rdma_ucm_migrate_resp{reported});
 }
 
 // The byte that says there is one has been read.
@@ -352,7 +359,7 @@ ssize_t Agent::execute(int descriptor, Place place, const void* command, std::si
       const Locked held(mutex_);
       EventFile* const file = find_file(place);
       const std::span body(static_cast<const std::byte*>(command) + sizeof header, header.in);
-      error = file == nullptr ? EBADF : function(Call{*this, *file, body, header.out});
+      error = file == nullptr ? EBADF : function(Call{*this, *file, descriptor, body, header.out});
     }
     if (error == 0) return static_cast<ssize_t>(bytes);
     if (function == get_event && error == EAGAIN) continue;

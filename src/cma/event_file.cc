@@ -49,6 +49,13 @@ void EventFile::put_token() {
   has_token_ = ::send(own_end_.get(), &kToken, sizeof kToken, MSG_NOSIGNAL) == sizeof kToken;
 }
 
+// Where another thread has read the byte, has_token_ stays, and that thread comes to pop().
+void EventFile::take_token_back(int program_end) {
+  if (!has_token_ || !events_.empty()) return;
+  char token = 0;
+  has_token_ = ::recv(program_end, &token, sizeof token, MSG_DONTWAIT) != sizeof token;
+}
+
 std::optional<PendingEvent> EventFile::pop() {
   has_token_ = false;
   if (events_.empty()) return std::nullopt;

@@ -54,6 +54,9 @@ class EventFile {
     }
     events_.swap(kept);
   }
+  // After take_out: the program finds nothing to read where nothing is left. Only through its own
+  // descriptor can the byte be had.
+  void take_token_back(int program_end);
 
  private:
   explicit EventFile(int own_end) : own_end_(own_end) {}

@@ -6,6 +6,8 @@
 //       COUNT times: connects, sends a message, disconnects; then prints the rate, and how many
 //       descriptors and KiB of memory it had after a tenth of them and has now
 //   cm_tool resolve ADDRESS MILLISECONDS    prints what becomes of rdma_resolve_addr
+//   cm_tool unread ADDRESS                  says which of two channels is readable while an event
+//                                           goes unread from one to the other, and to its end
 //
 // HOLD is a step of `serve` (listening, request, accepted, established) or of `connect` (resolved,
 // routed, connecting, established, sent): there it prints "holds at STEP" and waits to be killed.
@@ -13,6 +15,7 @@
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>
+#include <poll.h>
 #include <rdma/rdma_cma.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -231,6 +234,28 @@ static void resolve(struct sockaddr_in6* to, int milliseconds) {
   rdma_destroy_event_channel(channel);
 }
 
+static bool is_readable(const struct rdma_event_channel* channel, int milliseconds) {
+  struct pollfd end = {.fd = channel->fd, .events = POLLIN};
+  return poll(&end, 1, milliseconds) == 1;
+}
+
+static void leave_unread(struct sockaddr_in6* to) {
+  struct rdma_event_channel* first = rdma_create_event_channel();
+  struct rdma_event_channel* second = rdma_create_event_channel();
+  struct rdma_cm_id* id = NULL;
+  if (first == NULL || second == NULL) fail("rdma_create_event_channel");
+  const char* const names[] = {"none", "first", "second", "both"};
+  if (rdma_create_id(first, &id, NULL, RDMA_PS_TCP) != 0) fail("rdma_create_id");
+  if (rdma_resolve_addr(id, NULL, (struct sockaddr*)to, kPatience) != 0) fail("rdma_resolve_addr");
+  if (!is_readable(first, kPatience)) fail("no event");
+  if (rdma_migrate_id(id, second) != 0) fail("rdma_migrate_id");
+  printf("migrated: %s", names[is_readable(first, 0) + 2 * is_readable(second, 0)]);
+  if (rdma_destroy_id(id) != 0) fail("rdma_destroy_id");
+  printf(", destroyed: %s\n", names[is_readable(first, 0) + 2 * is_readable(second, 0)]);
+  rdma_destroy_event_channel(second);
+  rdma_destroy_event_channel(first);
+}
+
 // An IPv4 address as Linux maps it, or an IPv6 address.
 static struct sockaddr_in6 address_of(const char* text, const char* port) {
   struct sockaddr_in6 to = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)atoi(port))};
@@ -246,7 +271,7 @@ static struct sockaddr_in6 address_of(const char* text, const char* port) {
 static int usage(void) {
   fprintf(stderr,
           "usage: cm_tool serve PORT [HOLD] | connect ADDRESS PORT COUNT [HOLD] | "
-          "resolve ADDRESS MILLISECONDS\n");
+          "resolve ADDRESS MILLISECONDS | unread ADDRESS\n");
   return 2;
 }
 
@@ -265,6 +290,9 @@ int main(int argc, char** argv) {
     is_talkative = true;
     struct sockaddr_in6 to = address_of(argv[2], "1");
     resolve(&to, atoi(argv[3]));
+  } else if (argc == 3 && strcmp(what, "unread") == 0) {
+    struct sockaddr_in6 to = address_of(argv[2], "1");
+    leave_unread(&to);
   } else {
     return usage();
   }

@@ -126,6 +126,13 @@ def check_a_storm_that_loses_what_it_may(place, _):
     return " ".join(told)
 
 
+def check_an_event_that_nobody_reads(place, tool):
+    """What announced it goes with it: a program that polls would wait in a read for nothing."""
+    with Program(place.client_command([tool, "unread", ipv4(place)])) as program:
+        if program.wait() != 0 or "migrated: second, destroyed: none" not in program.text():
+            raise Failure(report("a channel is readable without an event", [program]))
+
+
 def check_a_server_that_is_killed(place, tool):
     heard = []
     for step in ("listening", "request", "accepted", "established"):
@@ -147,4 +154,5 @@ def check_a_server_that_is_killed(place, tool):
 if __name__ == "__main__":
     checks.main(__doc__, [
         check_connecting_and_disconnecting_for_ever, check_a_storm_that_loses_what_it_may,
-        check_a_client_that_is_killed, check_a_server_that_is_killed], "cm_tool")
+        check_a_client_that_is_killed, check_a_server_that_is_killed,
+        check_an_event_that_nobody_reads], "cm_tool")

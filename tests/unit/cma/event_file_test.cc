@@ -65,6 +65,37 @@ TEST_F(EventFileTest, AnEventMayGoAfterItsByteWasRead) {
   EXPECT_EQ(take(), 2U);
 }
 
+TEST_F(EventFileTest, IsNotReadableWhenItsEventsHaveGone) {
+  Id gone, stays;
+  file_->push(numbered(1, &gone));
+  file_->push(numbered(2, &stays));
+  const auto take_out = [this](const Id& id) {
+    file_->take_out([&id](const PendingEvent& event) { return event.id == &id; }, nullptr);
+    file_->take_token_back(program_end_);
+  };
+  take_out(gone);
+  EXPECT_TRUE(is_readable());
+  take_out(stays);
+  EXPECT_FALSE(is_readable());
+  file_->push(numbered(3));
+  EXPECT_EQ(take(), 3U);
+}
+
+// Who has read it already finds nothing, or what came meanwhile; there is no second byte for it.
+TEST_F(EventFileTest, AByteThatWasReadIsNotTakenBack) {
+  Id id;
+  file_->push(numbered(1, &id));
+  char token = 0;
+  ASSERT_EQ(read(program_end_, &token, 1), 1);
+  file_->take_out([&id](const PendingEvent& event) { return event.id == &id; }, nullptr);
+  file_->take_token_back(program_end_);
+  file_->push(numbered(2));
+  EXPECT_FALSE(is_readable());
+  const auto event = file_->pop();
+  ASSERT_TRUE(event);
+  EXPECT_EQ(event->answer.event, 2U);
+}
+
 TEST_F(EventFileTest, WhatIsTakenOutKeepsItsOrder) {
   Id one, two;
   for (std::uint32_t i = 0; i < 6; ++i) file_->push(numbered(i, i % 2 == 0 ? &one : &two));
