@@ -10,6 +10,7 @@
 
 #include <atomic>
 
+#include "inode_table.h"
 #include "rdma_cm_provider.h"
 
 namespace uroce::kernel {
@@ -18,47 +19,22 @@ namespace {
 
 constinit std::atomic<const RdmaCmProvider*> provider = nullptr;
 
-// The inodes of open ones, found by hashing, without a lock since a signal handler may ask too.
-// What does not fit any more is no node to us.
-constexpr std::size_t kPlaces = 1 << 16;
-constexpr ino_t kVacant = 0, kForgotten = 1;
-constinit std::atomic<ino_t> opened[kPlaces] = {};
+constinit InodeTable opened;  // that are still open
 constinit std::atomic<bool> any_was_opened = false;
 constinit std::atomic<dev_t> device = 0;
-
-std::size_t first_place(ino_t inode) { return inode * 0x9e37'79b9'7f4a'7c15 >> 48; }
 
 void remember(const Stat& status) {
   device.store(status.st_dev, std::memory_order_relaxed);
   any_was_opened.store(true, std::memory_order_relaxed);
-  std::size_t place = first_place(status.st_ino);
-  for (std::size_t tries = 0; tries < kPlaces; ++tries, place = (place + 1) % kPlaces) {
-    ino_t found = opened[place].load(std::memory_order_relaxed);
-    if ((found == kVacant || found == kForgotten) &&
-        opened[place].compare_exchange_strong(found, status.st_ino)) {
-      return;
-    }
-  }
+  opened.remember(status.st_ino);
 }
 
-std::atomic<ino_t>* find(ino_t inode) {
-  std::size_t place = first_place(inode);
-  for (std::size_t tries = 0; tries < kPlaces; ++tries, place = (place + 1) % kPlaces) {
-    const ino_t found = opened[place].load(std::memory_order_acquire);
-    if (found == inode) return &opened[place];
-    if (found == kVacant) return nullptr;
-  }
-  return nullptr;
-}
-
-void forget(ino_t inode) {
-  if (std::atomic<ino_t>* const place = find(inode); place != nullptr) place->store(kForgotten);
-}
+void forget(ino_t inode) { opened.forget(inode); }
 
 template <typename Status>
 bool is_remembered(const Status& status) {
   return (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode)) &&
-         status.st_dev == device.load(std::memory_order_relaxed) && find(status.st_ino) != nullptr;
+         status.st_dev == device.load(std::memory_order_relaxed) && opened.has(status.st_ino);
 }
 
 template <typename Status>
