@@ -205,8 +205,11 @@ void Agent::serve(int descriptor) {
   for (const auto& device : devices_) {
     if (device->port().descriptor() == descriptor) return receive(*device);
   }
+  // Meanwhile the file may have been closed as abandoned, and its number be another's.
   for (const auto& [place, file] : files_) {
-    if (file->own_end() == descriptor) return close_file(*file);
+    if (file->own_end() != descriptor) continue;
+    if (file->is_closed_by_program()) close_file(*file);
+    return;
   }
 }
 

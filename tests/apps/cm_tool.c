@@ -6,6 +6,8 @@
 //       COUNT times: connects, sends a message, disconnects; then prints the rate, and how many
 //       descriptors and KiB of memory it had after a tenth of them and has now
 //   cm_tool resolve ADDRESS MILLISECONDS    prints what becomes of rdma_resolve_addr
+//   cm_tool reopen ADDRESS PORT COUNT       COUNT times: takes PORT from a channel that it has just
+//                                           closed, and uses a channel that it opens then
 //   cm_tool unread ADDRESS                  says which of two channels is readable while an event
 //                                           goes unread from one to the other, and to its end
 //
@@ -17,6 +19,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <rdma/rdma_cma.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -234,6 +237,32 @@ static void resolve(struct sockaddr_in6* to, int milliseconds) {
   rdma_destroy_event_channel(channel);
 }
 
+static struct rdma_cm_id* make_id(struct rdma_event_channel* channel) {
+  struct rdma_cm_id* id = NULL;
+  if (channel == NULL) fail("rdma_create_event_channel");
+  if (rdma_create_id(channel, &id, NULL, RDMA_PS_TCP) != 0) fail("rdma_create_id");
+  return id;
+}
+
+// A file of the closed channel ends at once, since the port is wanted, and the new one may get its
+// descriptor, of which the manager's thread is about to hear that it was closed.
+static void reopen_often(struct sockaddr_in6* at, int count) {
+  for (int i = 0; i < count; ++i) {
+    struct rdma_event_channel* closed = rdma_create_event_channel();
+    struct rdma_event_channel* open = rdma_create_event_channel();
+    if (rdma_bind_addr(make_id(closed), (struct sockaddr*)at) != 0) fail("rdma_bind_addr");
+    struct rdma_cm_id* heir = make_id(open);
+    rdma_destroy_event_channel(closed);
+    if (rdma_bind_addr(heir, (struct sockaddr*)at) != 0) fail("rdma_bind_addr again");
+    struct rdma_event_channel* new = rdma_create_event_channel();
+    for (int turns = 0; turns < 20; ++turns) sched_yield();
+    if (rdma_destroy_id(make_id(new)) != 0 || rdma_destroy_id(heir) != 0) fail("rdma_destroy_id");
+    rdma_destroy_event_channel(new);
+    rdma_destroy_event_channel(open);
+  }
+  printf("%d times\n", count);
+}
+
 static bool is_readable(const struct rdma_event_channel* channel, int milliseconds) {
   struct pollfd end = {.fd = channel->fd, .events = POLLIN};
   return poll(&end, 1, milliseconds) == 1;
@@ -242,10 +271,9 @@ static bool is_readable(const struct rdma_event_channel* channel, int millisecon
 static void leave_unread(struct sockaddr_in6* to) {
   struct rdma_event_channel* first = rdma_create_event_channel();
   struct rdma_event_channel* second = rdma_create_event_channel();
-  struct rdma_cm_id* id = NULL;
-  if (first == NULL || second == NULL) fail("rdma_create_event_channel");
+  if (second == NULL) fail("rdma_create_event_channel");
+  struct rdma_cm_id* id = make_id(first);
   const char* const names[] = {"none", "first", "second", "both"};
-  if (rdma_create_id(first, &id, NULL, RDMA_PS_TCP) != 0) fail("rdma_create_id");
   if (rdma_resolve_addr(id, NULL, (struct sockaddr*)to, kPatience) != 0) fail("rdma_resolve_addr");
   if (!is_readable(first, kPatience)) fail("no event");
   if (rdma_migrate_id(id, second) != 0) fail("rdma_migrate_id");
@@ -271,7 +299,7 @@ static struct sockaddr_in6 address_of(const char* text, const char* port) {
 static int usage(void) {
   fprintf(stderr,
           "usage: cm_tool serve PORT [HOLD] | connect ADDRESS PORT COUNT [HOLD] | "
-          "resolve ADDRESS MILLISECONDS | unread ADDRESS\n");
+          "resolve ADDRESS MILLISECONDS | reopen ADDRESS PORT COUNT | unread ADDRESS\n");
   return 2;
 }
 
@@ -290,6 +318,9 @@ int main(int argc, char** argv) {
     is_talkative = true;
     struct sockaddr_in6 to = address_of(argv[2], "1");
     resolve(&to, atoi(argv[3]));
+  } else if (argc == 5 && strcmp(what, "reopen") == 0) {
+    struct sockaddr_in6 at = address_of(argv[2], argv[3]);
+    reopen_often(&at, atoi(argv[4]));
   } else if (argc == 3 && strcmp(what, "unread") == 0) {
     struct sockaddr_in6 to = address_of(argv[2], "1");
     leave_unread(&to);

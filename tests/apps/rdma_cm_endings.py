@@ -15,6 +15,7 @@ from rdma_cm import LISTENS, ipv4, logging
 
 CONNECTIONS = int(os.environ.get("UROCE_TEST_CONNECTIONS", "10000"))
 STORM = 500
+CHANNELS = 3000
 SPARE_KIB = 2048  # what an allocator may keep
 SECONDS_TO_HEAR = 60
 SURVIVES = "-"  # a step at which nobody holds
@@ -126,6 +127,14 @@ def check_a_storm_that_loses_what_it_may(place, _):
     return " ".join(told)
 
 
+def check_channels_that_follow_closed_ones(place, tool):
+    """The end of one is never taken for that of another."""
+    with Program(place.client_command([tool, "reopen", ipv4(place), str(free_port()),
+                                       str(CHANNELS)])) as program:
+        if program.wait() != 0:
+            raise Failure(report("a new channel has ended", [program]))
+
+
 def check_an_event_that_nobody_reads(place, tool):
     """What announced it goes with it: a program that polls would wait in a read for nothing."""
     with Program(place.client_command([tool, "unread", ipv4(place)])) as program:
@@ -155,4 +164,4 @@ if __name__ == "__main__":
     checks.main(__doc__, [
         check_connecting_and_disconnecting_for_ever, check_a_storm_that_loses_what_it_may,
         check_a_client_that_is_killed, check_a_server_that_is_killed,
-        check_an_event_that_nobody_reads], "cm_tool")
+        check_channels_that_follow_closed_ones, check_an_event_that_nobody_reads], "cm_tool")
