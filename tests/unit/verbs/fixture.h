@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <array>
@@ -79,6 +80,12 @@ class VerbsTest : public testing::Test {
     const int events = context_->async_descriptor();
     context_.reset();
     close(events);
+  }
+
+  // Of the asynchronous events, as a program that polls for them sees it.
+  [[nodiscard]] bool has_unread_event() const {
+    pollfd events{context_->async_descriptor(), POLLIN, 0};
+    return poll(&events, 1, 0) == 1;
   }
 
   static ibv_qp_init_attr usual_qp() {

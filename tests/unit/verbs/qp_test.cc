@@ -348,7 +348,9 @@ TEST_F(QpTest, UnreadEventsGoWithTheirQp) {
   ASSERT_EQ(to_init(*qp), 0);
   ASSERT_EQ(to_state(*qp, IBV_QPS_ERR), 0);  // raises "last WQE reached"
   EXPECT_EQ(qp->handles.front()->events_given, 1U);
+  EXPECT_TRUE(has_unread_event());
   destroy(qp);  // would wait for ever for an acknowledgement
+  EXPECT_FALSE(has_unread_event());
   EXPECT_EQ(destroy_srq(srq), 0);
 }
 

@@ -85,6 +85,17 @@ TEST_F(SrqTest, ItsLimitIsSetToldAndFiresOnce) {
   end();
 }
 
+TEST_F(SrqTest, ItsUnreadEventGoesWithIt) {
+  ASSERT_NE(make_srq(8), nullptr);
+  fill();
+  ASSERT_EQ(arm(7), 0);
+  connect_to_it();
+  (void)take(4);
+  EXPECT_TRUE(has_unread_event());
+  end();
+  EXPECT_FALSE(has_unread_event());
+}
+
 TEST_F(SrqTest, ResizingLosesAndMovesNothing) {
   ASSERT_NE(make_srq(5), nullptr);
   connect_to_it();

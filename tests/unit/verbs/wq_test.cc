@@ -152,6 +152,23 @@ TEST_F(WqTest, ALostCompletionIsTheQueuesLastEvent) {
   EXPECT_EQ(destroy_cq(cq), 0);
 }
 
+TEST_F(WqTest, UnreadEventsGoWithTheirQueues) {
+  PublicCq small;
+  Cq* const cq = create_cq(*context_, small, 1, nullptr, 0);
+  PublicWq wq;
+  ibv_wq_init_attr a = usual_wq();
+  wq.object = create_wq(*context_, wq, pd_, cq, a);
+  ASSERT_NE(wq.object, nullptr);
+  ASSERT_EQ(to(*wq.object, IBV_WQS_RDY), 0);
+  for (std::uint64_t i = 0; i < 3; ++i) ASSERT_EQ(post(*wq.object, i), 0);
+  ASSERT_EQ(to(*wq.object, IBV_WQS_ERR), 0);  // an event of each of the two
+  EXPECT_EQ(wq.object->events_given, 1U);
+  EXPECT_EQ(destroy_wq(wq.object), 0);
+  EXPECT_TRUE(has_unread_event());
+  EXPECT_EQ(destroy_cq(cq), 0);
+  EXPECT_FALSE(has_unread_event());
+}
+
 TEST_F(WqTest, ItsPartsStay) {
   PublicCq public_cq;
   Cq* const cq = create_cq(*context_, public_cq, 16, nullptr, 0);
