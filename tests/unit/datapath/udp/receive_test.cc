@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
+#include "datapath/crc/fast_crc32.h"
 #include "datapath/udp/control.h"
-#include "datapath/udp/fast_crc32.h"
 #include "endpoint.h"
 #include "wire/icrc.h"
 
