@@ -39,9 +39,13 @@ int sleeping_target(const Line& line) {
   if (!node.is_ready()) return 1;
   meet(node, line);
   sleep_until_closed(line);
-  // What the helper thread wrote is ours when we hold the lock that it held.
   ibv_wc none{};
   if (ibv_poll_cq(node.cq, 1, &none) != 0) return 3;
+  // What the helper thread wrote is ours when we have held the lock that it held. A poll only tries
+  // to take it; a query waits for it.
+  ibv_qp_attr state{};
+  ibv_qp_init_attr made_with{};
+  if (ibv_query_qp(node.qp, &state, IBV_QP_STATE, &made_with) != 0) return 4;
   return node.memory[100] == std::byte{0x5a} ? 0 : 2;
 }
 
