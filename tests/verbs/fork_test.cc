@@ -1,32 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // A fork with the device open: what the child inherited fails cleanly, what it opens works, and the
 // parent does not notice.
-#include <sys/syscall.h>
-
 #include <cerrno>
-#include <filesystem>
-#include <fstream>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "process.h"
+#include "support/quiet_helper.h"
 
 namespace uroce::tests {
 namespace {
-
-// gcc 12's AddressSanitizer forks with the locks of its allocator as they are, and a thread that is
-// just starting may hold one for good: there we fork when the helper thread has gone to sleep.
-void prepare_fork() {
-#if defined(__SANITIZE_ADDRESS__)
-  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
-    if (task.path().filename() == std::to_string(gettid())) continue;
-    for (std::string call; call != std::to_string(SYS_ppoll);) {
-      std::ifstream(task.path() / "syscall") >> call;
-    }
-  }
-#endif
-}
 
 // A write from the node to itself.
 int loop_once(Node& node) {
@@ -53,7 +36,7 @@ TEST(Fork, TheChildStartsAfreshAndTheParentGoesOn) {
 #endif
   Node parent;
   ASSERT_TRUE(parent.is_ready());
-  prepare_fork();
+  test::wait_for_quiet_helpers();
   Process child([&parent](const Line&) {
     if (const int failed = check_inherited(parent); failed != 0) return failed;
     Node own;
@@ -66,7 +49,7 @@ TEST(Fork, TheChildStartsAfreshAndTheParentGoesOn) {
 TEST(Fork, TheParentOutlivesAChildThatDestroysWhatItInherited) {
   auto parent = std::make_unique<Node>();
   ASSERT_TRUE(parent->is_ready());
-  prepare_fork();
+  test::wait_for_quiet_helpers();
   Process child([&parent](const Line&) {
     parent.reset();
     return testing::Test::HasFailure() ? 1 : 0;
@@ -87,7 +70,7 @@ TEST(Fork, ARegionInsideOfTheHeapLeavesTheHeapToTheChild) {
   const auto behind = std::make_unique<std::vector<char>>(kBytes, 'e');
   ibv_mr* const mr = ibv_reg_mr(node.pd, registered->data(), kBytes, kAccess);
   ASSERT_NE(mr, nullptr);
-  prepare_fork();
+  test::wait_for_quiet_helpers();
   Process child([&](const Line&) {
     const bool is_there =
         before->back() == 'b' && registered->back() == 'r' && behind->back() == 'e';

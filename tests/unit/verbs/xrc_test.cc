@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
+#include "support/quiet_helper.h"
 #include "unit/verbs/fixture.h"
 
 namespace uroce::verbs {
@@ -131,6 +132,7 @@ TEST_F(XrcTest, WhatAChildInheritsItCanDestroy) {
   Qp* const qp = create_qp(*context_, {.xrcd = xrcd_}, creator, a);
   ASSERT_NE(qp, nullptr);
   ASSERT_EQ(open_qp(*xrcd_, opener, qp->core.number.value), qp);
+  test::wait_for_quiet_helpers();
   const pid_t child = fork();
   if (child == 0) {
     engine_.abandon_in_child();
