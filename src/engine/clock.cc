@@ -11,6 +11,9 @@ constexpr std::int64_t kReadEveryNs = 500'000;
 constexpr std::int64_t kRateNeedsNs = 200'000;
 // A reading that comes later than this (nobody took a turn) says nothing about the recent rate.
 constexpr std::int64_t kRateIsStaleNs = 1'000'000'000;
+// A reading that took longer (10 us at 2 GHz) was interrupted, and does not say what time it was at
+// its tick.
+constexpr std::uint64_t kReadingTicksMax = 20'000;
 
 }  // namespace
 
@@ -32,7 +35,10 @@ Instant TurnClock::read(std::uint64_t ticks) {
   const std::int64_t passed_ns = (t - anchor_).ns;
   const std::uint64_t passed = ticks - anchor_ticks_;
   const bool is_first = anchor_ == Instant{};
-  if (!is_first && passed_ns < kRateNeedsNs) return latest_ = t > latest_ ? t : latest_;
+  const bool was_interrupted = read_ticks() - ticks > kReadingTicksMax;
+  if (was_interrupted || (!is_first && passed_ns < kRateNeedsNs)) {
+    return latest_ = t > latest_ ? t : latest_;
+  }
   if (!is_first && passed_ns < kRateIsStaleNs && static_cast<std::uint64_t>(passed_ns) < passed) {
     // Ticks are faster than 1 GHz here, so the fraction fits its 32 bits.
     scale_ = (static_cast<std::uint64_t>(passed_ns) << kScaleBits) / passed;

@@ -46,13 +46,13 @@ class CqBatchTest : public VerbsTest {
     return *extended_;
   }
   // As the core does.
-  void complete(std::uint64_t wr_id, bool solicited = false) {
+  void complete(std::uint64_t wr_id, Instant now = engine::monotonic_now()) {
     engine::Engine::Section section(engine_);
-    transport::Cqe* const entry = extended_->queue.stage(solicited);
+    transport::Cqe* const entry = extended_->queue.stage(false);
     ASSERT_NE(entry, nullptr);
     *entry = {};
     entry->wr_id = wr_id;
-    if (extended_->queue.publish(engine::monotonic_now())) tell_completion(extended_->queue);
+    if (extended_->queue.publish(now)) tell_completion(extended_->queue);
   }
   std::size_t notifications() {
     std::size_t count = 0;
@@ -165,8 +165,10 @@ TEST_F(CqBatchTest, AMessageIsTimed) {
   const Instant end = before + milliseconds(10'000);
   while (start_poll(cq) != 0 && engine::monotonic_now() < end) {
   }
-  // The engine counts ticks between two readings of the clock.
-  EXPECT_GE(cq.batch.published + microseconds(100), before);
+  // The engine counts ticks between two readings of the clock; and the helper thread may have lost
+  // its processor between the beginning of a turn, which is the time, and its look at the
+  // doorbells.
+  EXPECT_GE(cq.batch.published + milliseconds(5), before);
   EXPECT_LE(cq.batch.published, engine::monotonic_now() + microseconds(100));
   end_poll(cq);
   EXPECT_EQ(destroy_qp(a, a->handles.front()->part), 0);
@@ -225,10 +227,11 @@ TEST_F(CqBatchTest, SoManyCompletionsAreAnnouncedAtOnce) {
   Cq& cq = make_extended({});
   ASSERT_EQ(modify_cq(cq, moderate(3, UINT16_MAX)), 0);
   ASSERT_EQ(req_notify_cq(cq, 0), 0);
-  complete(1);
-  complete(2);
+  const Instant now = engine::monotonic_now();  // of all three: the period is of real time
+  complete(1, now);
+  complete(2, now);
   EXPECT_EQ(notifications(), 0U);
-  complete(3);
+  complete(3, now);
   EXPECT_EQ(notifications(), 1U);
 }
 
