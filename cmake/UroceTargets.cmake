@@ -3,7 +3,8 @@
 #   uroce_core_library(NAME SOURCES... [DEPENDS ...])  the sans-IO core: no exceptions, no RTTI
 #   uroce_library(NAME SOURCES... [DEPENDS ...])       everything above it
 #   uroce_whole_program(NAME)                          for a program or module that must be fast
-#   uroce_test(NAME LABEL label SOURCES... DEPENDS ...) one GoogleTest binary, found by ctest
+#   uroce_test(NAME LABEL label [TIMEOUT seconds] SOURCES... DEPENDS ...)
+#                                                      one GoogleTest binary, found by ctest
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
 
@@ -66,7 +67,10 @@ set(UROCE_TEST_ENVIRONMENT
   TSAN_OPTIONS=halt_on_error=1:atexit_sleep_ms=0)
 
 function(uroce_test name)
-  cmake_parse_arguments(arg "" "LABEL" "SOURCES;DEPENDS" ${ARGN})
+  cmake_parse_arguments(arg "" "LABEL;TIMEOUT" "SOURCES;DEPENDS" ${ARGN})
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
   include(GoogleTest)
   add_executable(${name} ${arg_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
@@ -88,5 +92,5 @@ function(uroce_test name)
     string(APPEND arg_LABEL "-${folder}")
   endif()
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60
-    PROPERTIES LABELS ${arg_LABEL} TIMEOUT 120 ENVIRONMENT "${UROCE_TEST_ENVIRONMENT}")
+    PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT} ENVIRONMENT "${UROCE_TEST_ENVIRONMENT}")
 endfunction()

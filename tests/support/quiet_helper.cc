@@ -9,14 +9,10 @@
 #include <fstream>
 #include <string>
 
+#include "support/sanitized.h"
+
 namespace uroce::test {
 namespace {
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kForkMayHang = true;
-#else
-constexpr bool kForkMayHang = false;
-#endif
 
 // The first word of a file of the kernel's; nothing when the thread has gone.
 std::string first_word(const std::filesystem::path& path) {
@@ -33,7 +29,7 @@ bool is_awake(const std::filesystem::path& task) {
 }  // namespace
 
 void wait_for_quiet_helpers() {
-  if (!kForkMayHang) return;
+  if (!kSanitized) return;
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
     // Others, the runtime's own among them, may never sleep in this call.

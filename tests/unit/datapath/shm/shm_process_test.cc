@@ -7,6 +7,7 @@
 #include <chrono>
 
 #include "support/child.h"
+#include "support/sanitized.h"
 #include "support/temporary_folder.h"
 #include "unit/datapath/shm/shm_end.h"
 
@@ -44,7 +45,7 @@ struct ShmProcess : testing::Test {
 };
 
 TEST_F(ShmProcess, APingPongBetweenProcesses) {
-  constexpr std::uint32_t kRounds = 2000;
+  constexpr std::uint32_t kRounds = test::kSanitized ? 500 : 2'000;
   ShmEnd a(folder.path());
   Child child(peer([](Child&, ShmEnd& b, Qpn other) {
     const Path path = b.path_to(other);
@@ -67,7 +68,7 @@ TEST_F(ShmProcess, APingPongBetweenProcesses) {
 }
 
 TEST_F(ShmProcess, AStreamThroughASmallRingKeepsItsOrder) {
-  constexpr std::uint32_t kFrames = 20'000;
+  constexpr std::uint32_t kFrames = test::kSanitized ? 5'000 : 20'000;
   const ShmOptions small{.ring_bytes = 16384, .max_run_bytes = 4096};
   ShmEnd a(folder.path(), small);
   Child child([&](Child& self) {

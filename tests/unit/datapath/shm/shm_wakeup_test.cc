@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "support/child.h"
+#include "support/sanitized.h"
 #include "support/temporary_folder.h"
 #include "unit/datapath/shm/shm_end.h"
 
@@ -223,7 +224,7 @@ bool receive_asleep(ShmEnd& end, std::uint32_t wanted) {
   }
 }
 
-constexpr std::uint32_t kStressRounds = 5'000;
+constexpr std::uint32_t kStressRounds = test::kSanitized ? 1'000 : 5'000;
 
 // Both sides sleep whenever there is nothing: every wake-up matters.
 bool play(ShmEnd& end, const Path& way, bool begins) {
