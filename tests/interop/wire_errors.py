@@ -69,7 +69,7 @@ def refused(server, client):
 
 
 def given_up(server, client):
-    run_table(server, client, GIVEN_UP, "-m 1024 -t 14 -r 2 -R 2")
+    run_table(server, client, GIVEN_UP, "-m 1024 -t 16 -r 2 -R 2")
 
 
 def abandoned(server, client):
