@@ -4,7 +4,9 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <poll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cstddef>
@@ -24,10 +26,31 @@ namespace uroce::datapath::test {
 
 using uroce::test::TemporaryFolder;
 
+// Is bound by nobody, whatever the family and whether it is shared or not.
+inline bool is_free(std::uint16_t port) {
+  const int probe = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (probe < 0) return false;
+  const int also_ipv4 = 0;
+  setsockopt(probe, IPPROTO_IPV6, IPV6_V6ONLY, &also_ipv4, sizeof(also_ipv4));
+  sockaddr_in6 any{};
+  any.sin6_family = AF_INET6;
+  any.sin6_port = htons(port);
+  const bool is_bound = bind(probe, reinterpret_cast<const sockaddr*>(&any), sizeof(any)) == 0;
+  close(probe);
+  return is_bound;
+}
+
+inline std::uint16_t first_free_port(unsigned from) {
+  for (unsigned port = from; port < from + 1'000; ++port) {
+    if (is_free(static_cast<std::uint16_t>(port))) return static_cast<std::uint16_t>(port);
+  }
+  return static_cast<std::uint16_t>(from);  // the tests will say why it cannot be
+}
+
 // A port of this test program's own, also for its children, so that tests may run beside each other
 // and beside real users.
 inline const std::uint16_t kTestPort =
-    static_cast<std::uint16_t>(10'000 + static_cast<unsigned>(getpid()) % 20'000);
+    first_free_port(10'000 + static_cast<unsigned>(getpid()) % 20'000);
 inline std::uint16_t test_port() { return kTestPort; }
 
 inline Gid ipv4_loopback() { return wire::gid_of_ipv4(0x7f00'0001); }
