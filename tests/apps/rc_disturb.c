@@ -16,6 +16,7 @@
 #include "rc_end.h"
 
 static volatile sig_atomic_t alarms;
+static cpu_set_t pinned_to;
 
 static void on_alarm(int number) {
   (void)number;
@@ -26,10 +27,16 @@ static int is(const char* name, const char* wanted) {
   return name != NULL && strcmp(name, wanted) == 0;
 }
 
+// The first of those that we may run on.
 static cpu_set_t one_cpu(void) {
-  cpu_set_t set;
+  cpu_set_t allowed, set;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) fail("sched_getaffinity");
   CPU_ZERO(&set);
-  CPU_SET(0, &set);
+  for (size_t cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &allowed)) continue;
+    CPU_SET(cpu, &set);
+    break;
+  }
   return set;
 }
 
@@ -42,8 +49,8 @@ static void start_alarms(void) {
 
 void disturb_before_open(const char* name) {
   if (is(name, "pin")) {
-    const cpu_set_t set = one_cpu();
-    if (sched_setaffinity(0, sizeof set, &set) != 0) fail("sched_setaffinity");
+    pinned_to = one_cpu();
+    if (sched_setaffinity(0, sizeof pinned_to, &pinned_to) != 0) fail("sched_setaffinity");
   }
   if (is(name, "block-signals")) {
     sigset_t all;
@@ -102,9 +109,10 @@ void check_disturbance(const char* name) {
   errno = 0;
   if (is(name, "alarms") && alarms == 0) fail("no alarm was handled");
   if (is(name, "pin")) {
-    const cpu_set_t wanted = one_cpu();
     cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) != 0 || !CPU_EQUAL(&set, &wanted)) fail("affinity");
+    if (sched_getaffinity(0, sizeof set, &set) != 0 || !CPU_EQUAL(&set, &pinned_to)) {
+      fail("affinity");
+    }
   }
   if (is(name, "block-signals")) {
     sigset_t mask;

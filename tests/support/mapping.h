@@ -14,7 +14,10 @@ inline constexpr std::size_t kPage = 4'096;
 struct Mapping {
   explicit Mapping(std::size_t bytes, int rights = PROT_READ | PROT_WRITE)
       : length(bytes),
-        address(mmap(nullptr, bytes, rights, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {}
+        address(mmap(nullptr, bytes, rights, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {
+    // A page becomes memory alone, also where the kernel would like to make them huge.
+    madvise(address, length, MADV_NOHUGEPAGE);
+  }
   ~Mapping() { munmap(address, length); }
   Mapping(const Mapping&) = delete;
   Mapping& operator=(const Mapping&) = delete;

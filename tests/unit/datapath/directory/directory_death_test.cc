@@ -106,27 +106,22 @@ TEST_F(DirectoryDeath, AForkedChildDoesNotKeepTheDeadParentAlive) {
     auto directory = join();
     self.tell(directory->own_slot().index);
     self.tell(directory->own_slot().generation);
-    if (::fork() == 0) {
-      ::pause();  // with everything inherited still open
+    const pid_t grandchild = ::fork();
+    if (grandchild == 0) {
+      (void)self.hear();  // with everything inherited still open, until the test is over or dead
       ::_exit(0);
     }
     self.tell(0);
+    self.tell(static_cast<std::uint64_t>(grandchild));
     (void)self.hear();
   });
   const Peer peer = meet(child);
-  std::string group =
-      "/proc/" + std::to_string(child.pid()) + "/task/" + std::to_string(child.pid()) + "/children";
-  pid_t grandchild = 0;
-  if (FILE* file = std::fopen(group.c_str(), "r")) {
-    if (std::fscanf(file, "%d", &grandchild) != 1) grandchild = 0;
-    std::fclose(file);
-  }
+  const auto grandchild = static_cast<pid_t>(child.hear());
   ASSERT_GT(grandchild, 0);
   child.kill_and_reap();
   EXPECT_EQ(::kill(grandchild, 0), 0);
   EXPECT_FALSE(a->is_alive(peer.slot));
   EXPECT_TRUE(a->sweep());
-  ::kill(grandchild, SIGKILL);
 }
 
 TEST_F(DirectoryDeath, AStoppedProcessIsAliveAndKeepsItsBlocks) {
