@@ -137,7 +137,7 @@ bool Outbound::reads_by_itself() {
 }
 
 Instant Outbound::next_wake_up() const {
-  return is_wake_up_put_off_ || !is_offered_ ? next_look_ : Instant::never();
+  return is_wake_up_put_off_ || !writer_.is_adopted() ? next_look_ : Instant::never();
 }
 
 bool Outbound::wake_if_unread() {
@@ -149,7 +149,8 @@ bool Outbound::wake_if_unread() {
 
 bool Outbound::is_stalled() {
   if (is_gone_ || is_all_read()) return false;
-  if (!writer_.is_adopted() && now_ - first_look_ > kAdoptsWithin) return false;
+  const bool was_looked_at = first_look_ != Instant{};
+  if (!writer_.is_adopted() && was_looked_at && now_ - first_look_ > kAdoptsWithin) return false;
   if (now_ >= stall_known_until_) {
     is_stalled_ = find_out_whether_stalled();
     stall_known_until_ = now_ + kStallKnownFor;

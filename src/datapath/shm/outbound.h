@@ -91,7 +91,7 @@ class Outbound {
   RingWriter writer_;
   Sleeper sleeper_;
   PeerSocket socket_;
-  bool is_offered_ = false;  // or its queue was full
+  bool is_offered_ = false;  // false: its queue was full
   bool is_gone_ = false;
   Instant first_look_;  // at an unread ring that was not adopted
 

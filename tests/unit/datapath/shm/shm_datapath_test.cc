@@ -151,6 +151,11 @@ TEST_F(ShmTest, ARingThatItsReaderHadNoDescriptorForIsOfferedAgain) {
     EXPECT_THAT(b.receive(), IsEmpty());
     EXPECT_THAT(b.receive(), IsEmpty());
   }
+  EXPECT_THAT(a.receive(), IsEmpty());
+  a.link().on_turn({0});
+  EXPECT_TRUE(a.link().arm_wakeup());
+  EXPECT_NE(a.link().next_look(), Instant::never());  // its helper sees to that
+  a.link().disarm_wakeup();
   for (std::int64_t us = 0; us < 100'000; us += 10) a.link().on_turn({us * 1'000});
   EXPECT_THAT(b.receive(), ElementsAre(1));
   EXPECT_THAT(b.receive(), IsEmpty());  // the other offers are of the same ring
@@ -164,10 +169,12 @@ TEST_F(ShmTest, WhoNeverTakesARingIsStalledForAWhileOnly) {
   ShmEnd a(folder.path()), b(folder.path());
   Path path = a.path_to(b.qpn());
   ASSERT_TRUE(a.send(path, 1));
-  std::int64_t ms = 1;
-  for (; ms < 1'000; ++ms) a.link().on_turn({ms * 1'000'000});
+  a.link().on_turn({5'000'000'000});
   EXPECT_TRUE(a.link().peer_stalled(path));
-  for (; ms < 3'000; ++ms) a.link().on_turn({ms * 1'000'000});
+  std::int64_t ms = 5'000;
+  for (; ms < 6'000; ++ms) a.link().on_turn({ms * 1'000'000});
+  EXPECT_TRUE(a.link().peer_stalled(path));
+  for (; ms < 8'000; ++ms) a.link().on_turn({ms * 1'000'000});
   EXPECT_FALSE(a.link().peer_stalled(path));
 }
 
