@@ -46,17 +46,18 @@ inline constexpr std::uint32_t kAskedPerFlight = 16;
   return is_local(behind.operation) || (is_taken_up && behind.status != WcStatus::kSuccess);
 }
 
-// A local fault waits at the sending position, and the request before it has neither asked for an
-// acknowledgement nor an answer of its own: when it was sent, nobody knew of the fault.
+// Nothing more is sent for now, because of a local fault or in SQD, and the request before has
+// neither asked for an acknowledgement nor an answer of its own: when it was sent, nobody knew.
 [[nodiscard]] inline bool waits_unasked(const Qp& qp) {
   const RcRequester& requester = qp.requester;
-  if (requester.packets_unasked == 0 || requester.send_index == requester.assigned_index ||
-      requester.send_index == requester.oldest_index ||
-      qp.send_queue.at(requester.send_index).status == WcStatus::kSuccess) {
+  if (requester.packets_unasked == 0 || requester.send_index == requester.oldest_index)
     return false;
-  }
+  const bool ends = requester.send_index == requester.assigned_index;
+  const bool nothing_follows =
+      ends ? qp.state.load(std::memory_order_relaxed) == QpState::kSqd
+           : qp.send_queue.at(requester.send_index).status != WcStatus::kSuccess;
   const SendOperation before = qp.send_queue.at(requester.send_index - 1).operation;
-  return !is_read_or_atomic(before) && !is_local(before);
+  return nothing_follows && !is_read_or_atomic(before) && !is_local(before);
 }
 
 [[nodiscard]] inline bool wants_ack(const HcaState& hca, Qp& qp, const SendWqe& wqe,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "transport/qp_lifecycle.h"
 
+#include "transport/ack_request.h"
 #include "transport/complete.h"
 #include "transport/rc.h"
 #include "transport/retry.h"
@@ -40,6 +41,7 @@ void resize_replay(HcaState& hca, Qp& qp) {
 }
 
 void drain(HcaState& hca, Qp& qp) {
+  if (is_reliable(qp.service) && waits_unasked(qp)) repeat_unasked(hca, qp);
   if (!qp.attributes.sqd_notify) return;
   if (is_send_drained(qp)) {
     raise_event(hca, qp, EventType::kSqDrained);

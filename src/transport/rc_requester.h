@@ -75,9 +75,10 @@ struct RcRequester {
   std::uint32_t reads_outstanding = 0;
   std::uint32_t reads_oldest = 0;
 
-  bool rewound = false;        // since the last progress: another NAK for the gap changes nothing
-  bool rnr_waiting = false;    // silent until the deadline: the peer was not ready
-  bool was_not_ready = false;  // ... since the last progress
+  bool rewound = false;          // since the last progress: another NAK for the gap changes nothing
+  bool rnr_waiting = false;      // silent until the deadline: the peer was not ready
+  bool was_not_ready = false;    // ... since the last progress
+  bool repeats_unasked = false;  // the ACK timer was set for that (retry.h)
   bool waiting_for_window = false;
   bool has_waited = false;  // for it, since the last packet was sent
   std::uint8_t retries_left = 0;

@@ -19,6 +19,7 @@ namespace {
 
 // PSNs in flight stay far below half of the ring, or "before" would lose its meaning.
 inline constexpr std::uint32_t kPsnWindow = 1U << 22;
+
 // An atomic's answer has room, and an atomic write has just its word.
 bool has_word(const SendWqe& wqe) {
   if (wqe.operation == SendOperation::kAtomicWrite) return wqe.length == sizeof(std::uint64_t);
@@ -71,7 +72,7 @@ bool take_up(Qp& qp, SendWqe& wqe) {
   if (qp.requester.send_index == qp.requester.oldest_index) {
     fail_oldest(hca, qp, status);
   } else if (waits_unasked(qp)) {
-    hca.deadlines.set(qp.ack_timer, Instant{});  // they are sent once more, and ask
+    repeat_unasked(hca, qp);
   }
   return false;
 }

@@ -89,7 +89,8 @@ struct StashedPackets {
 struct GapHints {
   static constexpr std::size_t kMax = 64;
   bool peer_selects = false;    // it has filled a gap and gone on where it was
-  bool gap_was_filled = false;  // what comes next tells
+  bool gap_was_told = false;    // a NAK has left
+  bool gap_was_filled = false;  // ... and what comes next tells
   std::uint8_t count = 0;
   std::array<Psn, kMax> missing;
 };

@@ -232,6 +232,7 @@ void on_duplicate(HcaState& hca, Qp& qp, const PacketView& view) {
 void owe_nak(HcaState& hca, Qp& qp, Fault fault) {
   qp.responder.nak_due = true;
   qp.responder.nak_fault = fault;
+  qp.responder.hints.gap_was_told = false;
   // What follows in the pipe is beyond the refused request: silence until that comes again.
   qp.responder.gap_reported = true;
   owe_response(hca, qp);
@@ -307,7 +308,7 @@ void hint_at(HcaState& hca, Qp& qp, Psn last, Psn psn) {
   RcResponder& responder = qp.responder;
   const PacketView* next = hca.stash.take(qp, responder.expected_psn);
   if (next != nullptr) {
-    responder.hints.gap_was_filled = true;
+    responder.hints.gap_was_filled = responder.hints.gap_was_told;
   } else if (responder.stashed.count != 0) {
     report_gap(hca, qp);
   }

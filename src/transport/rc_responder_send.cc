@@ -57,6 +57,7 @@ void send_acknowledge(HcaState& hca, Qp& qp, TxBurst& burst) {
   burst.commit(0);
   // A NAK acknowledges what is before it.
   responder.ack_due = responder.nak_due = false;
+  responder.hints.gap_was_told |= is_nak;
 }
 
 void send_hint(HcaState& hca, Qp& qp, Psn missing, TxBurst& burst) {

@@ -37,9 +37,9 @@ void on_ack_timeout(HcaState& hca, Instant now, Qp& qp) {
   const bool nothing_on_its_way = qp.requester.oldest_unacked_psn == qp.requester.send_psn;
   const bool is_stalled = hca.oracle != nullptr && qp.link == kLocalLink &&
                           hca.oracle->peer_stalled(qp.link, qp.attributes.path);
-  const bool was_unasked = waits_unasked(qp);
-  if (was_unasked) rewind(hca, qp);
-  if (was_unasked || is_stalled || (nothing_on_its_way && qp.requester.waiting_for_window)) {
+  const bool repeats = qp.requester.repeats_unasked;
+  if (repeats && waits_unasked(qp)) rewind(hca, qp);
+  if (repeats || is_stalled || (nothing_on_its_way && qp.requester.waiting_for_window)) {
     restart_timer(hca, now, qp);
     return;
   }
@@ -55,6 +55,7 @@ void on_ack_timeout(HcaState& hca, Instant now, Qp& qp) {
 
 void restart_timer(HcaState& hca, Instant now, Qp& qp) {
   if (qp.requester.rnr_waiting) return;
+  qp.requester.repeats_unasked = false;
   const bool runs = is_waiting_for_ack(qp) && qp.attributes.timeout != 0;
   hca.deadlines.set(qp.ack_timer, runs ? now + ack_timeout(qp) : Instant::never());
   restart_early_timer(hca, now, qp);
@@ -95,6 +96,11 @@ void go_back(HcaState& hca, Qp& qp) {
   requester.recovery.resent_end = requester.send_psn;
   rewind(hca, qp);
   requester.rewound = true;
+}
+
+void repeat_unasked(HcaState& hca, Qp& qp) {
+  qp.requester.repeats_unasked = true;
+  hca.deadlines.set(qp.ack_timer, Instant{});
 }
 
 void on_sequence_nak(HcaState& hca, Instant now, Qp& qp) {

@@ -26,6 +26,10 @@ void rewind(HcaState& hca, Qp& qp);
 // The same, because something was lost.
 void go_back(HcaState& hca, Qp& qp);
 
+// What waits_unasked() is sent once more, which uses up no retry: not before the burst is over,
+// since its frames may still be refused.
+[[gnu::cold]] void repeat_unasked(HcaState& hca, Qp& qp);
+
 // A NAK for a gap, explicit or implied by a response that overtook another.
 void on_sequence_nak(HcaState& hca, Instant now, Qp& qp);
 // One that READ responses imply and go on behind. False: they are not kept.

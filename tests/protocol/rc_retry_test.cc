@@ -272,16 +272,33 @@ class RcWithoutTimer : public RcTest {
                             .rkey = {7},
                             .flags = 0});
   }
+  void post_faulty_write(std::uint64_t wr_id) {
+    endpoint.post_send(qp, {.operation = SendOperation::kWrite,
+                            .wr_id = wr_id,
+                            .sges = {{endpoint.address(0), 8, {0xbad00}}},
+                            .remote_address = 0x1000});
+  }
+  // And nothing else.
+  void expect_fault(std::uint64_t wr_id) {
+    (void)transmits();
+    const auto all = endpoint.poll_all();
+    ASSERT_EQ(all.size(), 1U);
+    EXPECT_EQ(all[0].wr_id, wr_id);
+    EXPECT_EQ(all[0].status, WcStatus::kLocalProtectionError);
+  }
+  int drain() {
+    QpAttributes attributes;
+    attributes.state = QpState::kSqd;
+    attributes.sqd_notify = true;
+    return endpoint.modify(qp, attributes, qp_attribute::kState | qp_attribute::kEnableSqdNotify);
+  }
 };
 
 // It would wait for an acknowledgement that nobody asked for.
 TEST_F(RcWithoutTimer, ALocalFaultHasWhatIsBeforeItAcknowledged) {
   post_unsignaled_write();
   post_unsignaled_write();
-  endpoint.post_send(qp, {.operation = SendOperation::kWrite,
-                          .wr_id = 3,
-                          .sges = {{endpoint.address(0), 8, {0xbad00}}},
-                          .remote_address = 0x1000});
+  post_faulty_write(3);
   EXPECT_EQ(transmits().size(), 2U);
   EXPECT_EQ(endpoint.hca.next_deadline(), Instant{});
   pass({});
@@ -290,11 +307,21 @@ TEST_F(RcWithoutTimer, ALocalFaultHasWhatIsBeforeItAcknowledged) {
   EXPECT_TRUE(packets.back().view().bth.ack_request);
   EXPECT_EQ(endpoint.hca.next_deadline(), Instant::never());
   ack(101);
+  expect_fault(3);
+}
+
+TEST_F(RcWithoutTimer, WhatWasRefusedBeforeALocalFaultIsNoTimeOut) {
+  post_unsignaled_write();
+  post_faulty_write(2);
+  endpoint.refuses = true;
   (void)transmits();
-  const auto all = endpoint.poll_all();
-  ASSERT_EQ(all.size(), 1U);
-  EXPECT_EQ(all[0].wr_id, 3U);
-  EXPECT_EQ(all[0].status, WcStatus::kLocalProtectionError);
+  endpoint.refuses = false;
+  pass({});
+  EXPECT_THAT(transmits(), ElementsAre(Sent{Opcode::kRcWriteOnly, 100}));
+  EXPECT_TRUE(packets.back().view().bth.ack_request);
+  EXPECT_EQ(endpoint.hca.counters().timeouts, 0U);
+  ack(100);
+  expect_fault(2);
 }
 
 TEST_F(RcWithoutTimer, ALocalFaultBehindAnAnswerWaitsForThat) {
@@ -305,10 +332,7 @@ TEST_F(RcWithoutTimer, ALocalFaultBehindAnAnswerWaitsForThat) {
                           .remote_address = 0x1000,
                           .rkey = {7},
                           .compare_add = 1});
-  endpoint.post_send(qp, {.operation = SendOperation::kWrite,
-                          .wr_id = 3,
-                          .sges = {{endpoint.address(0), 8, {0xbad00}}},
-                          .remote_address = 0x1000});
+  post_faulty_write(3);
   EXPECT_THAT(transmits(),
               ElementsAre(Sent{Opcode::kRcWriteOnly, 100}, Sent{Opcode::kRcFetchAdd, 101}));
   EXPECT_EQ(endpoint.hca.next_deadline(), Instant::never());
@@ -325,14 +349,25 @@ TEST_F(RcWithoutTimer, TheLastRequestOfADrainAsksToo) {
   (void)transmits();
   endpoint.refuses = false;
   post_unsignaled_write();
-  QpAttributes attributes;
-  attributes.state = QpState::kSqd;
-  attributes.sqd_notify = true;
-  ASSERT_EQ(endpoint.modify(qp, attributes, qp_attribute::kState | qp_attribute::kEnableSqdNotify),
-            0);
+  ASSERT_EQ(drain(), 0);
   EXPECT_EQ(transmits().size(), 2U);
   EXPECT_TRUE(packets.back().view().bth.ack_request);
   ack(101);
+  (void)transmits();
+  EXPECT_EQ(endpoint.event()->type, EventType::kSqDrained);
+}
+
+TEST_F(RcWithoutTimer, ADrainAsksAlsoForWhatWasSentBefore) {
+  for (std::size_t i = 0; i < 2 * TxBurst::kFrames; ++i) post_unsignaled_write();
+  TxBurst burst;
+  (void)endpoint.hca.poll_transmit(endpoint.now, 0, burst);  // one burst of them
+  const std::size_t sent = burst.frames().size();
+  ASSERT_LT(sent, 2 * TxBurst::kFrames);
+  ASSERT_EQ(drain(), 0);
+  pass({});
+  EXPECT_EQ(transmits().size(), sent);
+  EXPECT_TRUE(packets.back().view().bth.ack_request);
+  ack(static_cast<std::uint32_t>(kFirstPsn + sent - 1));
   (void)transmits();
   EXPECT_EQ(endpoint.event()->type, EventType::kSqDrained);
 }
