@@ -17,6 +17,7 @@ constexpr Duration kLongestPause = milliseconds(100);
 constexpr Duration kStuckForLong = milliseconds(1);  // from here on: does it live at all?
 constexpr Duration kStallKnownFor = milliseconds(2);
 constexpr Duration kAdoptsWithin = milliseconds(2'000);
+constexpr Duration kPauseUnadopted = milliseconds(1'000);  // after that
 
 }  // namespace
 
@@ -65,6 +66,16 @@ void Outbound::see_to_adoption() {
   if (!is_offered_ || pause_ >= kStuckForLong) (void)offer();
 }
 
+bool Outbound::is_never_adopted() const {
+  const bool was_looked_at = first_look_ != Instant{};
+  return !writer_.is_adopted() && was_looked_at && now_ - first_look_ > kAdoptsWithin;
+}
+
+// Whoever does not take the ring, a stopped process perhaps, may be so for hours.
+Duration Outbound::longest_pause() const {
+  return is_never_adopted() ? kPauseUnadopted : kLongestPause;
+}
+
 bool Outbound::wake_if_asleep() {
   if (!is_offered_) (void)offer();
   if (!sleeper_.must_be_woken()) return false;
@@ -94,7 +105,7 @@ Outbound::Watched Outbound::watch(Instant now) {
     if (pause_ >= kStuckForLong) look_whether_alive();
     wake_anyway();
   }
-  pause_ = is_stuck ? std::min(pause_ * 2, kLongestPause) : wake_after_;
+  pause_ = is_stuck ? std::min(pause_ * 2, longest_pause()) : wake_after_;
   next_look_ = now + pause_;
   return {.is_unread = true, .has_woken = is_stuck};
 }
@@ -149,8 +160,7 @@ bool Outbound::wake_if_unread() {
 
 bool Outbound::is_stalled() {
   if (is_gone_ || is_all_read()) return false;
-  const bool was_looked_at = first_look_ != Instant{};
-  if (!writer_.is_adopted() && was_looked_at && now_ - first_look_ > kAdoptsWithin) return false;
+  if (is_never_adopted()) return false;
   if (now_ >= stall_known_until_) {
     is_stalled_ = find_out_whether_stalled();
     stall_known_until_ = now_ + kStallKnownFor;

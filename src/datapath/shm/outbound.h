@@ -76,6 +76,8 @@ class Outbound {
  private:
   [[nodiscard]] int offer();
   void see_to_adoption();
+  [[nodiscard]] bool is_never_adopted() const;
+  [[nodiscard]] Duration longest_pause() const;
   void look_whether_alive();
   void wake_anyway();
   void send_wake_up();
