@@ -250,6 +250,7 @@ void unsend_response(HcaState& hca, Qp& qp, FrameTag tag) {
   if (tag.kind == FrameTag::Kind::kAck) {
     responder.ack_due = true;
   } else if (tag.kind == FrameTag::Kind::kNak) {
+    responder.hints.gap_was_told = false;
     responder.nak_due = true;
   } else if (tag.kind == FrameTag::Kind::kHint) {
     return;  // the peer finds out by itself

@@ -55,6 +55,8 @@ void on_ack_timeout(HcaState& hca, Instant now, Qp& qp) {
 
 void restart_timer(HcaState& hca, Instant now, Qp& qp) {
   if (qp.requester.rnr_waiting) return;
+  // An answer to something older does not put off what is to be repeated at once.
+  if (qp.requester.repeats_unasked && waits_unasked(qp)) return;
   qp.requester.repeats_unasked = false;
   const bool runs = is_waiting_for_ack(qp) && qp.attributes.timeout != 0;
   hca.deadlines.set(qp.ack_timer, runs ? now + ack_timeout(qp) : Instant::never());

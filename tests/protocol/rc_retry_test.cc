@@ -364,8 +364,9 @@ TEST_F(RcWithoutTimer, ADrainAsksAlsoForWhatWasSentBefore) {
   const std::size_t sent = burst.frames().size();
   ASSERT_LT(sent, 2 * TxBurst::kFrames);
   ASSERT_EQ(drain(), 0);
+  ack(kFirstPsn);  // an answer to something older does not put it off
   pass({});
-  EXPECT_EQ(transmits().size(), sent);
+  EXPECT_EQ(transmits().size(), sent - 1);
   EXPECT_TRUE(packets.back().view().bth.ack_request);
   ack(static_cast<std::uint32_t>(kFirstPsn + sent - 1));
   (void)transmits();
