@@ -86,7 +86,8 @@ std::vector<PortEvent> Port::refresh() {
 
 std::vector<PortEvent> Port::look_again() {
   auto network = host::read_host_network();
-  if (!network) return {};
+  is_behind_ = !network;  // no descriptor left, perhaps
+  if (is_behind_) return {};
   // Another process may have written the files already, so what counts is what they say now.
   const Result<bool> updated = host::update_gids(tree_->path, *network);
   is_behind_ = !updated && updated.error().code == ETIMEDOUT;
