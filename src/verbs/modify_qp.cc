@@ -71,6 +71,9 @@ int change(Engine::Section& section, Qp& qp, transport::QpAttributes& wanted, st
   }
   if ((mask & attribute::kState) != 0 && wanted.state == transport::QpState::kReset) {
     purge_completions(qp);
+    // Somebody may have polled some of them since the core emptied the queues.
+    qp.core.send_queue.reset();
+    qp.core.receive_queue.reset();
     memory.unused = let_go_of_path(section, qp);
   }
   return 0;

@@ -78,6 +78,8 @@ void enter(Engine::Section& section, Wq& wq, ibv_wq_state to) {
   } else {
     move(section, wq, QpState::kReset);
     purge_completions(wq);
+    // Somebody may have polled some of them since the core emptied it.
+    wq.core.receive_queue.reset();
   }
 }
 

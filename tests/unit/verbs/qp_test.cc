@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <mutex>
+#include <thread>
 
 #include "unit/verbs/fixture.h"
 #include "unit/verbs/privilege.h"
@@ -308,6 +310,30 @@ TEST_F(QpTest, ADestroyedQpLeavesNoCompletions) {
   destroy(a);
   ibv_wc wc{};
   EXPECT_EQ(poll_cq(*cq_, 1, &wc), 0);
+}
+
+// Of a queue pair that is reset some completions are polled just then: they are of requests that
+// have given their places back already.
+TEST_F(QpTest, AResetBesideAPollerLeavesTheQueuesEmpty) {
+  Qp* qp = make_qp();
+  ASSERT_EQ(to_init(*qp), 0);
+  ibv_recv_wr* bad = nullptr;
+  ReceiveRequest receive(nullptr, 0, 0);
+  ASSERT_EQ(post_recv(*qp, &receive, &bad), 0);
+  ASSERT_EQ(to_state(*qp, IBV_QPS_ERR), 0);
+  const Instant end = engine::monotonic_now() + milliseconds(10'000);
+  while (cq_->queue.is_empty() && engine::monotonic_now() < end) engine_.progress();
+  std::thread resetting;
+  {
+    const std::lock_guard polling(cq_->lock);
+    ASSERT_FALSE(cq_->queue.is_empty());
+    resetting = std::thread([&] { EXPECT_EQ(to_state(*qp, IBV_QPS_RESET), 0); });
+    while (qp->core.state.load() != transport::QpState::kReset && engine::monotonic_now() < end) {
+    }
+    cq_->queue.pop();
+  }
+  resetting.join();
+  EXPECT_EQ(qp->core.receive_queue.free_slots(), qp->core.receive_queue.capacity());
 }
 
 TEST_F(QpTest, SharedReceivesGoToWhoeverNeedsThem) {
