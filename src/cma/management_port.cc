@@ -60,7 +60,7 @@ ManagementPort::~ManagementPort() {
   if (send_cq_ != nullptr) static_cast<void>(verbs::destroy_cq(send_cq_));
   if (receive_cq_ != nullptr) {
     // What was written to our own channel nobody acknowledges.
-    public_->receive_cq.comp_events_completed = receive_cq_->notifications_given;
+    public_->receive_cq.comp_events_completed = receive_cq_->notifications.given;
     static_cast<void>(verbs::destroy_cq(receive_cq_));
   }
   if (pd_ != nullptr) static_cast<void>(verbs::dealloc_pd(pd_));

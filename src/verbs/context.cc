@@ -92,6 +92,20 @@ void Context::release_channel(CompletionChannel& channel) {
   *link = std::move(channel.next);
 }
 
+void CompletionChannel::write(Notifications& notifications) {
+  ++notifications.waiting;
+  waiting.push_back(notifications);
+  write_waiting();
+}
+
+void CompletionChannel::write_waiting() {
+  while (Notifications* const first = waiting.front()) {
+    if (!pipe.write(ib_uverbs_comp_event_desc{first->element})) return;
+    ++first->given;
+    if (--first->waiting == 0) first->waiting_hook.unlink();
+  }
+}
+
 bool Context::write_event(std::uint64_t element, std::uint32_t type) {
   if (!async_) {
     if (*async_descriptor_ < 0) return false;  // nobody can wait for events yet

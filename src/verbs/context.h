@@ -11,6 +11,7 @@
 #include <mutex>
 #include <optional>
 
+#include "base/list.h"
 #include "engine/engine.h"
 #include "transport/events.h"
 #include "verbs/event_pipe.h"
@@ -19,11 +20,25 @@
 
 namespace uroce::verbs {
 
+// What a completion queue tells its channel. Under the shard's lock.
+struct Notifications {
+  std::uint64_t element = 0;  // the public object
+  std::uint32_t given = 0;    // written to the channel
+  std::uint32_t waiting = 0;  // the channel is full of unread ones, its own or others'
+  ListHook waiting_hook;
+};
+
 struct CompletionChannel {
   explicit CompletionChannel(const ibv_comp_channel& channel) : key(&channel), pipe(channel.fd) {}
 
+  // One more, now or as soon as there is room.
+  void write(Notifications& notifications);
+  // After one was read.
+  void write_waiting();
+
   const ibv_comp_channel* key;
   EventPipe pipe;
+  List<Notifications, &Notifications::waiting_hook> waiting;
   std::uint32_t users = 1;  // CQs
   std::unique_ptr<CompletionChannel> next;
 };

@@ -41,11 +41,14 @@ struct Ring {
   DomainMemory memory;
 };
 
-std::uint32_t take_back_notifications(Cq& cq) {
-  if (cq.channel == nullptr) return 0;
-  const auto element = reinterpret_cast<std::uintptr_t>(&cq.handle);
-  return cq.channel->pipe.take_back<ib_uverbs_comp_event_desc>(
-      [element](const ib_uverbs_comp_event_desc& event) { return event.cq_handle == element; });
+// Nobody has read them, and nobody will: there is room for those of others.
+void take_back_notifications(Cq& cq) {
+  if (cq.channel == nullptr) return;
+  Notifications& own = cq.notifications;
+  own.waiting_hook.unlink();
+  own.given -= cq.channel->pipe.take_back<ib_uverbs_comp_event_desc>(
+      [&own](const ib_uverbs_comp_event_desc& event) { return event.cq_handle == own.element; });
+  cq.channel->write_waiting();
 }
 
 }  // namespace
@@ -133,12 +136,12 @@ int destroy_cq(Cq* cq) {
       engine::Engine::Section section(engine);
       section.hca().forget(cq->queue);
       if (cq->options.timestamps) section.count_timestamped(-1);
-      cq->notifications_given -= take_back_notifications(*cq);
+      take_back_notifications(*cq);
       cq->events_given -= cq->context.take_back_events(&cq->handle);
     }
     ibv_cq& handle = cq->handle;
     wait_for_acknowledgement(handle.mutex, handle.cond, handle.comp_events_completed,
-                             cq->notifications_given);
+                             cq->notifications.given);
     wait_for_acknowledgement(handle.mutex, handle.cond, handle.async_events_completed,
                              cq->events_given);
     if (cq->channel != nullptr) cq->context.release_channel(*cq->channel);
@@ -150,21 +153,11 @@ int destroy_cq(Cq* cq) {
 
 // --- Notifications -------------------------------------------------------------------------------
 
-void Cq::write_notification() {
-  if (channel == nullptr) return;
-  if (channel->pipe.write(ib_uverbs_comp_event_desc{reinterpret_cast<std::uintptr_t>(&handle)})) {
-    ++notifications_given;
-  } else {
-    ++notifications_waiting;
-  }
-}
-
 void on_notification_read(Cq& cq) {
   engine::Engine& engine = cq.context.engine();
-  if (engine.is_abandoned()) return;
+  if (engine.is_abandoned() || cq.channel == nullptr) return;
   engine::Engine::Section section(engine);
-  const std::uint32_t waiting = std::exchange(cq.notifications_waiting, 0);
-  for (std::uint32_t i = 0; i < waiting; ++i) cq.write_notification();
+  cq.channel->write_waiting();
 }
 
 int req_notify_cq(Cq& cq, int solicited_only) {

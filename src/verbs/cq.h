@@ -28,10 +28,14 @@ struct CqOptions {
 
 struct Cq {
   Cq(Context& owner, ibv_cq& public_part, const CqOptions& wishes)
-      : context(owner), handle(public_part), options(wishes) {}
+      : context(owner), handle(public_part), options(wishes) {
+    notifications.element = reinterpret_cast<std::uintptr_t>(&handle);
+  }
 
-  // Under the shard's lock: into the channel, or as soon as there is room.
-  void write_notification();
+  // Under the shard's lock.
+  void write_notification() {
+    if (channel != nullptr) channel->write(notifications);
+  }
 
   Context& context;
   ibv_cq& handle;
@@ -40,10 +44,9 @@ struct Cq {
   engine::SpinLock lock;
   DomainMemory ring;  // the entries, then their times if they have any
   CompletionChannel* channel = nullptr;
-  std::atomic<std::uint32_t> users{0};      // QPs
-  std::uint32_t notifications_given = 0;    // written to the channel
-  std::uint32_t notifications_waiting = 0;  // the channel is full of unread ones
-  std::uint32_t events_given = 0;           // asynchronous ones
+  std::atomic<std::uint32_t> users{0};  // QPs
+  Notifications notifications;
+  std::uint32_t events_given = 0;  // asynchronous ones
   CqBatch batch;
 };
 

@@ -42,9 +42,10 @@ bool EventPipe::write_bytes(const void* event, std::size_t bytes) {
          ::write(descriptor_, event, bytes) == static_cast<ssize_t>(bytes);
 }
 
-bool EventPipe::read_bytes(void* event, std::size_t bytes) {
-  return is_ready(descriptor_, POLLIN) &&
-         ::read(descriptor_, event, bytes) == static_cast<ssize_t>(bytes);
+std::size_t EventPipe::read_some(void* events, std::size_t at_most) {
+  if (!is_ready(descriptor_, POLLIN)) return 0;
+  const ssize_t bytes = ::read(descriptor_, events, at_most);
+  return bytes > 0 ? static_cast<std::size_t>(bytes) : 0;
 }
 
 }  // namespace uroce::verbs

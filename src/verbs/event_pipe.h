@@ -7,6 +7,8 @@
 // kernel forgets them too. Whoever calls holds the shard's lock.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -31,17 +33,18 @@ class EventPipe {
   // order.
   template <typename Event, typename IsDead>
   std::uint32_t take_back(IsDead is_dead) {
+    std::array<Event, kPageBytes / sizeof(Event)> page;
     std::uint32_t taken = 0;
-    const std::size_t unread = unread_bytes() / sizeof(Event);
-    for (std::size_t i = 0; i < unread; ++i) {
-      Event event;
+    for (std::size_t left = unread_bytes(); left >= sizeof(Event);) {
+      const std::size_t bytes = read_some(page.data(), std::min(left, sizeof(page)));
       // Another thread reads as well: what it has is not unread any more.
-      if (!read_bytes(&event, sizeof(event))) break;
-      if (is_dead(event)) {
-        ++taken;
-      } else {
-        static_cast<void>(write_bytes(&event, sizeof(event)));
-      }
+      if (bytes == 0) break;
+      left -= bytes;
+      const auto end = page.begin() + static_cast<std::ptrdiff_t>(bytes / sizeof(Event));
+      const auto kept = std::remove_if(page.begin(), end, is_dead);
+      taken += static_cast<std::uint32_t>(end - kept);
+      const auto kept_bytes = static_cast<std::size_t>(kept - page.begin()) * sizeof(Event);
+      if (kept_bytes != 0) static_cast<void>(write_bytes(page.data(), kept_bytes));
     }
     return taken;
   }
@@ -49,7 +52,11 @@ class EventPipe {
  private:
   [[nodiscard]] std::size_t unread_bytes() const;
   [[nodiscard]] bool write_bytes(const void* event, std::size_t bytes);
-  [[nodiscard]] bool read_bytes(void* event, std::size_t bytes);
+  // 0: there is nothing.
+  [[nodiscard]] std::size_t read_some(void* events, std::size_t at_most);
+
+  // A pipe is full when its pages are, and has room for so much once so much was read.
+  static constexpr std::size_t kPageBytes = 4096;
 
   int descriptor_ = -1;
 };

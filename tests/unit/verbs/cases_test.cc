@@ -300,7 +300,7 @@ TEST_F(CasesTest, AskingForNotificationWithoutAChannelChangesNothing) {
     EXPECT_EQ(wait_for(1)[0].status, IBV_WC_SUCCESS);
     on_notification_read(*cq_);
   }
-  EXPECT_EQ(cq_->notifications_given, 0U);
+  EXPECT_EQ(cq_->notifications.given, 0U);
 }
 
 // P93: every attribute with a value of its own, and the state after an error of the connection.

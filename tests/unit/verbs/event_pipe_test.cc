@@ -49,6 +49,24 @@ TEST_F(EventPipeTest, TakesBackTheUnreadEventsOfOneElement) {
   EXPECT_EQ(pipe_.take_back<std::uint64_t>([](std::uint64_t) { return true; }), 0U);
 }
 
+// A pipe counts pages: to read one event of a full one makes no room for another.
+TEST_F(EventPipeTest, OutOfAFullPipeOnlyTheDeadAreTaken) {
+  for (const int bytes : {65'536, 8'192}) {  // the second is what a user of many pipes gets
+    ASSERT_EQ(fcntl(ends_[1], F_SETPIPE_SZ, bytes), bytes);
+    std::uint64_t written = 0;
+    while (pipe_.write(written + 1)) ++written;
+    EXPECT_EQ(next(), 1U);  // the first page was begun
+    EXPECT_EQ(pipe_.take_back<std::uint64_t>([](std::uint64_t e) { return e % 500 == 0; }),
+              written / 500);
+    fcntl(ends_[0], F_SETFL, O_NONBLOCK);
+    for (std::uint64_t event = 2; event <= written; ++event) {
+      if (event % 500 == 0) continue;
+      ASSERT_EQ(next(), event);
+    }
+    fcntl(ends_[0], F_SETFL, 0);
+  }
+}
+
 TEST_F(EventPipeTest, LeavesTheApplicationsDescriptorBlocking) {
   EXPECT_EQ(fcntl(ends_[0], F_GETFL) & O_NONBLOCK, 0);
   EXPECT_EQ(fcntl(ends_[1], F_GETFL) & O_NONBLOCK, 0);
