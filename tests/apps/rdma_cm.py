@@ -123,9 +123,9 @@ def check_rcopy(place, _):
             raise Failure("rcopy: the copy is not the original")
 
 
-# perftest connects twice, and its client may be sooner than the server listens again: error 8 says
-# that nobody does.
-NOT_LISTENING_AGAIN = "RDMA_CM_EVENT_REJECTED; error: 8"
+# perftest connects twice, and its client may be sooner than the server listens again: error 8 of a
+# REJ, or 1 of a SIDR_REP, says that nobody does.
+NOT_LISTENING_AGAIN = ("RDMA_CM_EVENT_REJECTED; error: 8", "RDMA_CM_EVENT_UNREACHABLE; error: 1")
 
 
 def check_perftest(place, _):
@@ -136,7 +136,8 @@ def check_perftest(place, _):
                 run(place, command, [*command, ipv4(place)])
                 break
             except Failure as failure:
-                if NOT_LISTENING_AGAIN not in str(failure) or attempt == ATTEMPTS - 1:
+                is_early = any(error in str(failure) for error in NOT_LISTENING_AGAIN)
+                if not is_early or attempt == ATTEMPTS - 1:
                     raise
 
 

@@ -10,7 +10,7 @@ namespace {
 constexpr std::uint16_t kMaxRunPackets = 8;  // as many as are built before the driver gets them
 // A kept port's rings go with this process, perhaps in a moment, and what is in them with them: the
 // last acknowledgement, too. The other side looks once a millisecond, when it has a processor.
-constexpr timespec kUntilRead{0, 20'000'000};
+constexpr timespec kUntilRead{0, 100'000'000};
 
 }  // namespace
 
