@@ -60,6 +60,7 @@ ManagementPort::~ManagementPort() {
   if (send_cq_ != nullptr) static_cast<void>(verbs::destroy_cq(send_cq_));
   if (receive_cq_ != nullptr) {
     // What was written to our own channel nobody acknowledges.
+    empty_channel();
     public_->receive_cq.comp_events_completed = receive_cq_->notifications.given;
     static_cast<void>(verbs::destroy_cq(receive_cq_));
   }
@@ -120,11 +121,15 @@ void ManagementPort::give_receive(std::uint64_t slot) {
   static_cast<void>(verbs::post_recv(*qp_, &request, &bad));
 }
 
-// Asked for the next before what is there is taken, so that none is missed.
-void ManagementPort::forget_notifications() {
+void ManagementPort::empty_channel() {
   std::array<std::byte, 512> unread;
   while (::read(read_end_.get(), unread.data(), unread.size()) > 0) {
   }
+}
+
+// Asked for the next before what is there is taken, so that none is missed.
+void ManagementPort::forget_notifications() {
+  empty_channel();
   static_cast<void>(verbs::req_notify_cq(*receive_cq_, 0));
 }
 

@@ -69,6 +69,7 @@ class ManagementPort {
   [[nodiscard]] bool make();
   [[nodiscard]] bool to_rts();
   void give_receive(std::uint64_t slot);
+  void empty_channel();
   void forget_notifications();
   void let_go_of_handles();
   [[nodiscard]] static cm::Route route_of(const Slot& slot);
