@@ -10,6 +10,11 @@ namespace {
 
 bool is_loopback(const Gid& address) { return address.is_ipv4() && address.bytes[12] == 127; }
 
+// Another program is at the files, or there is no descriptor left.
+bool is_for_a_while(int error) {
+  return error == ETIMEDOUT || error == EAGAIN || error == EMFILE || error == ENFILE;
+}
+
 }  // namespace
 
 Port::Port(std::optional<host::HeldTree> tree, host::TreeDevice device,
@@ -90,7 +95,7 @@ std::vector<PortEvent> Port::look_again() {
   if (is_behind_) return {};
   // Another process may have written the files already, so what counts is what they say now.
   const Result<bool> updated = host::update_gids(tree_->path, *network);
-  is_behind_ = !updated && updated.error().code == ETIMEDOUT;
+  is_behind_ = !updated && is_for_a_while(updated.error().code);
   if (is_behind_) return {};
   Snapshot now = snapshot_of(*network, read_gids());
   std::vector<PortEvent> events;

@@ -44,7 +44,8 @@ namespace uroce::host {
                                                       const KernelRdma& kernel = {});
 
 // For a running program, when addresses or links have changed: whether any file was changed. Does
-// not wait: ETIMEDOUT while another program changes the trees.
+// not wait: ETIMEDOUT while another program changes the trees; EAGAIN, EMFILE, ENFILE without a
+// descriptor to read them with.
 [[nodiscard]] Result<bool> update_gids(const std::string& tree, const HostNetwork& network);
 
 // While the descriptor is open, GID indices of the tree do not move. A forked child must close it.

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <thread>
 
+#include "support/few_descriptors.h"
 #include "unit/host/support.h"
 
 namespace uroce::host {
@@ -140,6 +141,17 @@ TEST_F(DeviceTree, UpdateKeepsSurvivorsAndSaysWhetherAnythingChanged) {
   EXPECT_EQ(gids(tree).slots()[0], gid("10.0.0.2"));
   EXPECT_TRUE(gids(tree).slots()[1].is_zero());
   EXPECT_EQ(gids(tree).slots()[2], gid("2001:db8::1"));
+}
+
+// It would be taken for unchanged, and nobody would look again.
+TEST_F(DeviceTree, WhatCannotBeReadForWantOfDescriptorsIsAnError) {
+  const std::string tree = prepare();
+  const HostNetwork network = network_with({"10.0.0.9"});
+  for (const rlim_t left : {0U, 1U}) {
+    const uroce::test::FewDescriptors few(left);
+    EXPECT_FALSE(update_gids(tree, network)) << left;
+  }
+  EXPECT_TRUE(*update_gids(tree, network));
 }
 
 TEST_F(DeviceTree, LinkDownAndInterfaceGoneShowInTheState) {

@@ -2,13 +2,12 @@
 // Several engines in one process.
 #include "datapath/shm/shm_datapath.h"
 
-#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include "support/few_descriptors.h"
 #include "support/temporary_folder.h"
 #include "unit/datapath/shm/shm_end.h"
 
@@ -123,31 +122,12 @@ TEST_F(ShmTest, LentPacketsStayUntilTheNextReceive) {
   EXPECT_TRUE(a.send(path, 99, 2000));
 }
 
-// As long as it lives no descriptor can be made.
-class NoDescriptors {
- public:
-  NoDescriptors() {
-    getrlimit(RLIMIT_NOFILE, &before_);
-    const int lowest_free = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    close(lowest_free);
-    rlimit none = before_;
-    none.rlim_cur = static_cast<rlim_t>(lowest_free);
-    setrlimit(RLIMIT_NOFILE, &none);
-  }
-  ~NoDescriptors() { setrlimit(RLIMIT_NOFILE, &before_); }
-  NoDescriptors(const NoDescriptors&) = delete;
-  NoDescriptors& operator=(const NoDescriptors&) = delete;
-
- private:
-  rlimit before_{};
-};
-
 TEST_F(ShmTest, ARingThatItsReaderHadNoDescriptorForIsOfferedAgain) {
   ShmEnd a(folder.path()), b(folder.path());
   Path path = a.path_to(b.qpn());
   ASSERT_TRUE(a.send(path, 1));
   {
-    const NoDescriptors none;
+    const test::FewDescriptors none(0);
     EXPECT_THAT(b.receive(), IsEmpty());
     EXPECT_THAT(b.receive(), IsEmpty());
   }
