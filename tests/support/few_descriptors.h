@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// As long as it lives no more than so many descriptors can be made.
+// As long as it lives no more than so many descriptors can be made. UndefinedBehaviorSanitizer
+// needs some to look at a type that it has not seen: nothing is to be expected meanwhile.
 #pragma once
 
 #include <fcntl.h>

@@ -148,8 +148,12 @@ TEST_F(DeviceTree, WhatCannotBeReadForWantOfDescriptorsIsAnError) {
   const std::string tree = prepare();
   const HostNetwork network = network_with({"10.0.0.9"});
   for (const rlim_t left : {0U, 1U}) {
-    const uroce::test::FewDescriptors few(left);
-    EXPECT_FALSE(update_gids(tree, network)) << left;
+    bool is_taken_for_read = false;
+    {
+      const uroce::test::FewDescriptors few(left);
+      is_taken_for_read = static_cast<bool>(update_gids(tree, network));
+    }
+    EXPECT_FALSE(is_taken_for_read) << left;
   }
   EXPECT_TRUE(*update_gids(tree, network));
 }

@@ -126,12 +126,13 @@ TEST_F(ShmTest, ARingThatItsReaderHadNoDescriptorForIsOfferedAgain) {
   ShmEnd a(folder.path()), b(folder.path());
   Path path = a.path_to(b.qpn());
   ASSERT_TRUE(a.send(path, 1));
+  EXPECT_THAT(a.receive(), IsEmpty());
+  std::vector<std::uint32_t> received;
   {
     const test::FewDescriptors none(0);
-    EXPECT_THAT(b.receive(), IsEmpty());
-    EXPECT_THAT(b.receive(), IsEmpty());
+    received = b.receive();
   }
-  EXPECT_THAT(a.receive(), IsEmpty());
+  EXPECT_THAT(received, IsEmpty());
   a.link().on_turn({0});
   EXPECT_TRUE(a.link().arm_wakeup());
   EXPECT_NE(a.link().next_look(), Instant::never());  // its helper sees to that
