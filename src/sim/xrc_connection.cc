@@ -10,7 +10,6 @@ using namespace transport;
 
 namespace {
 
-inline constexpr std::uint32_t kMillion = Prng::kMillion;
 // Behind those of all other traffic.
 inline constexpr std::uint32_t kFirstEnd = 64, kFirstArena = 128;
 inline constexpr XrcdId kDomain{1}, kOtherDomain{2};
