@@ -36,12 +36,16 @@ class RcReadGaps : public RcTest {
   void responses(std::uint32_t from, std::uint32_t to) {
     for (std::uint32_t psn = from; psn <= to; ++psn) response(psn);
   }
-  // A READ of packets 100 to 103, of which 101 does not come and 103 not yet.
-  void read_with_a_hole() {
-    post_read(4);
+  // What was posted leaves; 101 of its answers does not come, and 102 is the last so far.
+  void leave_a_hole() {
     (void)transmits();
     first(100);
     response(102);
+  }
+  // A READ of packets 100 to 103, of which 103 has not come yet.
+  void read_with_a_hole() {
+    post_read(4);
+    leave_a_hole();
   }
   void post_add() {
     endpoint.post_send(qp, {.operation = SendOperation::kFetchAdd,
@@ -98,9 +102,7 @@ TEST_F(RcReadGaps, OnlyTheHoleIsAskedForAgain) {
 
 TEST_F(RcReadGaps, TheEndOfTheHoleMayComeAsTheEndOfTheRead) {
   post_read(4);  // as Linux's rxe answers: MIDDLE and LAST
-  (void)transmits();
-  first(100);
-  response(102);
+  leave_a_hole();
   last(103);
   EXPECT_THAT(transmits(), ElementsAre(asks(101)));
   last(101);
@@ -138,9 +140,7 @@ TEST_F(RcReadGaps, WhatCameBehindAGapIsNotTakenTwice) {
 // Linux's rxe forgets where a READ began that is asked for in parts.
 TEST_F(RcReadGaps, APeerThatIsNotKnownIsAskedForOneHoleAfterTheOther) {
   post_read(8);
-  (void)transmits();
-  first(100);
-  response(102);
+  leave_a_hole();
   response(104);
   EXPECT_THAT(transmits(), ElementsAre(asks(101)));
   last(101);  // an answer that does not begin
@@ -149,9 +149,7 @@ TEST_F(RcReadGaps, APeerThatIsNotKnownIsAskedForOneHoleAfterTheOther) {
 
 TEST_F(RcReadGaps, APeerThatBeginsInTheMiddleIsAskedForAllHoles) {
   post_read(12);
-  (void)transmits();
-  first(100);
-  response(102);
+  leave_a_hole();
   (void)transmits();
   only(101);
   response(104);
@@ -189,9 +187,7 @@ TEST_F(RcReadGaps, SilenceIsAnsweredAlsoWhereTheHoleHadNotLeftWhenItsTimeCame) {
 
 TEST_F(RcReadGaps, ThreeTimesSilenceIsAnsweredAndNoMore) {
   post_read(16);
-  (void)transmits();
-  first(100);
-  response(102);
+  leave_a_hole();
   (void)transmits();
   only(101);  // from its middle: a peer that answers parts
   for (const std::uint32_t psn : {104U, 106U, 108U, 110U}) response(psn);
@@ -222,9 +218,7 @@ TEST_F(RcReadGaps, ATimeOutAsksForEverythingFromTheGapOn) {
 TEST_F(RcReadGaps, AnAcknowledgementBehindTheGapIsHeardLater) {
   post_read(4);
   post_write(9, 8);
-  (void)transmits();
-  first(100);
-  response(102);
+  leave_a_hole();
   last(103);
   ack(104);
   EXPECT_THAT(transmits(), ElementsAre(asks(101)));
@@ -236,9 +230,7 @@ TEST_F(RcReadGaps, AnAcknowledgementBehindTheGapIsHeardLater) {
 TEST_F(RcReadGaps, ANakBehindTheGapIsHeardLater) {
   post_read(4);
   post_write(9, 8);
-  (void)transmits();
-  first(100);
-  response(102);
+  leave_a_hole();
   last(103);
   nak(104, wire::NakCode::kPsnSequence);
   EXPECT_THAT(transmits(), ElementsAre(asks(101)));
@@ -249,9 +241,7 @@ TEST_F(RcReadGaps, ANakBehindTheGapIsHeardLater) {
 TEST_F(RcReadGaps, AnAtomicBehindTheGapIsAskedForAnewWhenTheReadIsComplete) {
   post_read(4);
   post_add();
-  (void)transmits();
-  first(100);
-  response(102);
+  leave_a_hole();
   EXPECT_THAT(transmits(), ElementsAre(asks(101)));
   last(103);
   added(104);
@@ -266,9 +256,7 @@ TEST_F(RcReadGaps, AReadBehindAnAtomicBehindTheGapIsAskedForAnewWhenTheFirstIsCo
   post_read(4);
   post_add();
   post_read(4, 4 * kMtu);
-  (void)transmits();
-  first(100);
-  response(102);
+  leave_a_hole();
   EXPECT_THAT(transmits(), ElementsAre(asks(101)));
   last(103);
   first(105);
@@ -281,9 +269,7 @@ TEST_F(RcReadGaps, AReadBehindAnAtomicBehindTheGapIsAskedForAnewWhenTheFirstIsCo
 TEST_F(RcReadGaps, ANakForWantOfAReceiveBehindTheGapIsHeardLater) {
   post_read(4);
   post_write(9, 8);
-  (void)transmits();
-  first(100);
-  response(102);
+  leave_a_hole();
   last(103);
   rnr(104, 1);
   EXPECT_THAT(transmits(), ElementsAre(asks(101)));
@@ -308,9 +294,7 @@ TEST_F(RcReadGaps, WhatComesBehindAGapIsKeptAfterGoingBackToo) {
 TEST_F(RcReadGaps, ShortAnswersSpoilTheRequestInItsTurn) {
   post_read(4);
   post_read(4, 4 * kMtu);
-  (void)transmits();
-  first(100);
-  response(102);
+  leave_a_hole();
   last(103);
   endpoint.receive(make_packet(bth(Opcode::kRcReadResponseFirst, 104), 8,
                                wire::Aeth{wire::Syndrome::ack(), {1}}));
@@ -361,9 +345,7 @@ class RcReadGapsOfTwoReads : public RcReadGaps {
 // IBTA 9.4.4 and C9-110: each part is a READ for the peer, which has room for so many.
 TEST_F(RcReadGapsOfTwoReads, NoMoreHolesAreAskedForAtATime) {
   post_read(12);
-  (void)transmits();
-  first(100);
-  response(102);
+  leave_a_hole();
   (void)transmits();
   only(101);
   for (const std::uint32_t psn : {104U, 106U, 108U, 110U}) response(psn);

@@ -125,17 +125,26 @@ TEST_F(WqTest, ErrorFlushesWhatIsPostedBeforeAndAfter) {
   EXPECT_EQ(destroy_wq(wq.object), 0);
 }
 
-// A completion that found no room is the end of its queue.
-TEST_F(WqTest, ALostCompletionIsTheQueuesLastEvent) {
-  PublicCq small;
-  Cq* const cq = create_cq(*context_, small, 1, nullptr, 0);
-  PublicWq wq;
-  ibv_wq_init_attr a = usual_wq();
-  wq.object = create_wq(*context_, wq, pd_, cq, a);
-  ASSERT_NE(wq.object, nullptr);
-  ASSERT_EQ(to(*wq.object, IBV_WQS_RDY), 0);
-  for (std::uint64_t i = 0; i < 3; ++i) ASSERT_EQ(post(*wq.object, i), 0);
-  ASSERT_EQ(to(*wq.object, IBV_WQS_ERR), 0);  // two of three completions are lost
+// A completion that found no room is the end of its queue: of three, two are lost.
+class LostCompletion : public WqTest {
+ protected:
+  void SetUp() override {
+    WqTest::SetUp();
+    full_ = create_cq(*context_, small_, 1, nullptr, 0);
+    ibv_wq_init_attr a = usual_wq();
+    wq_.object = create_wq(*context_, wq_, pd_, full_, a);
+    ASSERT_NE(wq_.object, nullptr);
+    ASSERT_EQ(to(*wq_.object, IBV_WQS_RDY), 0);
+    for (std::uint64_t i = 0; i < 3; ++i) ASSERT_EQ(post(*wq_.object, i), 0);
+    ASSERT_EQ(to(*wq_.object, IBV_WQS_ERR), 0);
+  }
+
+  PublicCq small_;
+  PublicWq wq_;
+  Cq* full_ = nullptr;
+};
+
+TEST_F(LostCompletion, IsTheQueuesLastEvent) {
   std::set<std::uint32_t> events;
   for (int i = 0; i < 2; ++i) {
     ib_uverbs_async_event_desc event{};
@@ -143,29 +152,20 @@ TEST_F(WqTest, ALostCompletionIsTheQueuesLastEvent) {
               static_cast<ssize_t>(sizeof event));
     events.insert(event.event_type);
     if (event.event_type != IBV_EVENT_WQ_FATAL) continue;
-    EXPECT_EQ(event.element, reinterpret_cast<std::uintptr_t>(static_cast<ibv_wq*>(&wq)));
-    wq.events_completed = 1;
+    EXPECT_EQ(event.element, reinterpret_cast<std::uintptr_t>(static_cast<ibv_wq*>(&wq_)));
+    wq_.events_completed = 1;
   }
   EXPECT_EQ(events, (std::set<std::uint32_t>{IBV_EVENT_CQ_ERR, IBV_EVENT_WQ_FATAL}));
-  small.async_events_completed = 1;
-  EXPECT_EQ(destroy_wq(wq.object), 0);
-  EXPECT_EQ(destroy_cq(cq), 0);
+  small_.async_events_completed = 1;
+  EXPECT_EQ(destroy_wq(wq_.object), 0);
+  EXPECT_EQ(destroy_cq(full_), 0);
 }
 
-TEST_F(WqTest, UnreadEventsGoWithTheirQueues) {
-  PublicCq small;
-  Cq* const cq = create_cq(*context_, small, 1, nullptr, 0);
-  PublicWq wq;
-  ibv_wq_init_attr a = usual_wq();
-  wq.object = create_wq(*context_, wq, pd_, cq, a);
-  ASSERT_NE(wq.object, nullptr);
-  ASSERT_EQ(to(*wq.object, IBV_WQS_RDY), 0);
-  for (std::uint64_t i = 0; i < 3; ++i) ASSERT_EQ(post(*wq.object, i), 0);
-  ASSERT_EQ(to(*wq.object, IBV_WQS_ERR), 0);  // an event of each of the two
-  EXPECT_EQ(wq.object->events_given, 1U);
-  EXPECT_EQ(destroy_wq(wq.object), 0);
+TEST_F(LostCompletion, UnreadEventsOfItGoWithTheirQueues) {
+  EXPECT_EQ(wq_.object->events_given, 1U);
+  EXPECT_EQ(destroy_wq(wq_.object), 0);
   EXPECT_TRUE(has_unread_event());
-  EXPECT_EQ(destroy_cq(cq), 0);
+  EXPECT_EQ(destroy_cq(full_), 0);
   EXPECT_FALSE(has_unread_event());
 }
 
