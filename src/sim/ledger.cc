@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "sim/ledger.h"
 
+#include <algorithm>
+
+#include "sim/fill.h"
+
 namespace uroce::sim {
 
 using namespace transport;
@@ -15,14 +19,18 @@ WcOpcode sent_as(const Parcel& parcel) {
 
 }  // namespace
 
-std::byte Ledger::byte_of(std::uint32_t number, std::uint32_t at) const {
-  if (at < kNumberBytes) return static_cast<std::byte>(number >> (8 * at));
-  return static_cast<std::byte>((number * 0x9e37'79b1U + sender_ * 0x85eb'ca6bU + at * 0x1b87U) >>
-                                (at % 17));
+void Ledger::write(std::uint32_t number, Bytes data) const {
+  fill(data, Prng(std::uint64_t{sender_} << 32 | number));
+  for (std::uint32_t i = 0; i < std::min<std::size_t>(kNumberBytes, data.size()); ++i) {
+    data[i] = static_cast<std::byte>(number >> (8 * i));
+  }
 }
 
-void Ledger::write(std::uint32_t number, Bytes data) const {
-  for (std::uint32_t i = 0; i < data.size(); ++i) data[i] = byte_of(number, i);
+Bytes Ledger::written(std::uint32_t number, std::size_t bytes) {
+  scratch_.resize(std::max(scratch_.size(), bytes));
+  const Bytes data{scratch_.data(), bytes};
+  write(number, data);
+  return data;
 }
 
 void Ledger::post(const Parcel& parcel) {
@@ -83,10 +91,11 @@ void Ledger::check_whole(std::uint32_t number, const Arrival& arrival) {
     return oracle_.violated("%#llx of %u bytes arrives with %u, as another operation or cut",
                             printed(parcel.wr_id), parcel.length, arrival.length);
   }
-  for (std::uint32_t i = 0; i < arrival.data.size(); ++i) {
-    if (arrival.data[i] == byte_of(number, i)) continue;
-    return oracle_.violated("byte %u of %#llx is wrong where it arrived", i, printed(parcel.wr_id));
-  }
+  const Bytes sent = written(number, arrival.data.size());
+  const auto wrong = std::ranges::mismatch(arrival.data, sent).in1;
+  if (wrong == arrival.data.end()) return;
+  oracle_.violated("byte %u of %#llx is wrong where it arrived",
+                   static_cast<unsigned>(wrong - arrival.data.begin()), printed(parcel.wr_id));
 }
 
 void Ledger::check_turn(std::uint32_t number, Seen& seen) {
@@ -115,14 +124,16 @@ void Ledger::on_received(std::uint32_t receiver, const Arrival& arrival, Seen& s
   check_turn(number, seen);
 }
 
-bool Ledger::may_have_written(std::uint32_t receiver, std::uint32_t place, std::byte value) const {
+void Ledger::accept_writes(std::uint32_t receiver, ConstBytes memory, Bytes expected) {
   for (std::uint32_t number = 0; number < parcels_.size(); ++number) {
     const Parcel& parcel = parcels_[number];
     if (!parcel.is_write() || parcel.is_refused || parcel.receiver != receiver) continue;
-    if (place < parcel.place || place - parcel.place >= parcel.length) continue;
-    if (byte_of(number, place - parcel.place) == value) return true;
+    const Bytes sent = written(number, parcel.length);
+    for (std::uint32_t i = 0; i < parcel.length; ++i) {
+      const std::uint32_t at = parcel.place + i;
+      expected[at] = memory[at] == sent[i] ? sent[i] : expected[at];
+    }
   }
-  return false;
 }
 
 }  // namespace uroce::sim

@@ -90,14 +90,14 @@ class Ledger {
   };
   void on_received(std::uint32_t receiver, const Arrival& arrival, Seen& seen);
 
-  // A byte that lies at `place` may be from this sender.
-  [[nodiscard]] bool may_have_written(std::uint32_t receiver, std::uint32_t place,
-                                      std::byte value) const;
+  // What lies in `memory` of `receiver` and may be from this sender is what is expected there.
+  void accept_writes(std::uint32_t receiver, ConstBytes memory, Bytes expected);
   [[nodiscard]] std::uint64_t succeeded() const { return succeeded_; }
   [[nodiscard]] const Parcel& parcel(std::uint32_t number) const { return parcels_[number]; }
 
  private:
-  [[nodiscard]] std::byte byte_of(std::uint32_t number, std::uint32_t at) const;
+  // In `scratch_`, until the next.
+  [[nodiscard]] Bytes written(std::uint32_t number, std::size_t bytes);
   [[nodiscard]] std::uint32_t number_of(const Arrival& arrival) const;
   void check_whole(std::uint32_t number, const Arrival& arrival);
   void check_turn(std::uint32_t number, Seen& seen);
@@ -108,6 +108,7 @@ class Ledger {
   NetworkRules rules_;
   std::vector<Parcel> parcels_;
   std::deque<std::uint32_t> pending_;  // not completed
+  std::vector<std::byte> scratch_;
   bool was_flushed_ = false;
   std::uint64_t succeeded_ = 0;
 };

@@ -271,12 +271,11 @@ void UnreliableEnd::check_at_end() {
     oracle_.violated("unreliable end %u: byte %u of local memory has changed", id_,
                      local_.first_unexpected(local_.whole()));
   }
-  const Ledger& writer = neighbours_.front()->ledger_;
-  const Bytes memory = target_.memory(target_.whole());
-  const Bytes before = target_.expected(target_.whole());
-  for (std::uint32_t i = 0; i < memory.size(); ++i) {
-    if (memory[i] == before[i] || writer.may_have_written(id_, i, memory[i])) continue;
-    return oracle_.violated("unreliable end %u: nobody has written byte %u of its target", id_, i);
+  const Range target = target_.whole();
+  neighbours_.front()->ledger_.accept_writes(id_, target_.memory(target), target_.expected(target));
+  if (!target_.is_as_expected(target)) {
+    oracle_.violated("unreliable end %u: nobody has written byte %u of its target", id_,
+                     target_.first_unexpected(target));
   }
 }
 

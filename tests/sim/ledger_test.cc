@@ -142,13 +142,19 @@ TEST_F(LedgerTest, InErrorTheRestIsFlushed) {
 }
 
 TEST_F(LedgerTest, KnowsWhatItHasWritten) {
-  post({.operation = SendOperation::kWrite, .length = 16, .receiver = kReceiver, .place = 100});
-  std::vector<std::byte> data(16);
-  ledger.write(0, data);
-  EXPECT_TRUE(ledger.may_have_written(kReceiver, 107, data[7]));
-  EXPECT_FALSE(ledger.may_have_written(kReceiver, 107, data[7] ^ std::byte{1}));
-  EXPECT_FALSE(ledger.may_have_written(kReceiver, 116, data[15]));
-  EXPECT_FALSE(ledger.may_have_written(kReceiver + 1, 107, data[7]));
+  constexpr std::uint32_t kPlace = 100;
+  post({.operation = SendOperation::kWrite, .length = 16, .receiver = kReceiver, .place = kPlace});
+  const std::vector<std::byte> before(200);
+  std::vector<std::byte> memory = before;
+  ledger.write(0, Bytes(memory).subspan(kPlace, 16));
+  memory[kPlace + 7] ^= std::byte{1};   // not what was sent
+  memory[kPlace + 16] ^= std::byte{1};  // behind it
+  std::vector<std::byte> expected = before;
+  ledger.accept_writes(kReceiver + 1, memory, expected);
+  EXPECT_EQ(expected, before);
+  ledger.accept_writes(kReceiver, memory, expected);
+  memory[kPlace + 7] = memory[kPlace + 16] = std::byte{0};
+  EXPECT_EQ(expected, memory);
 }
 
 }  // namespace
