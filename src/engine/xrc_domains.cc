@@ -2,10 +2,11 @@
 #include "engine/xrc_domains.h"
 
 #include <cerrno>
+#include <utility>
 
 namespace uroce::engine {
 
-int XrcDomains::open(const std::optional<FileId>& file, bool may_be_new, bool may_be_there,
+int XrcDomains::open(std::optional<XrcFile> file, bool may_be_new, bool may_be_there,
                      XrcDomain*& domain) {
   const std::lock_guard guard(mutex_);
   domain = find(file);
@@ -18,7 +19,7 @@ int XrcDomains::open(const std::optional<FileId>& file, bool may_be_new, bool ma
   domains_.push_back(std::make_unique<XrcDomain>());
   domain = domains_.back().get();
   domain->id = {++latest_};
-  domain->file = file;
+  domain->file = std::move(file);
   return 0;
 }
 
@@ -28,10 +29,11 @@ void XrcDomains::close(XrcDomain& domain) {
   std::erase_if(domains_, [&domain](const auto& each) { return each.get() == &domain; });
 }
 
-XrcDomain* XrcDomains::find(const std::optional<FileId>& file) const {
+XrcDomain* XrcDomains::find(const std::optional<XrcFile>& file) const {
   if (!file) return nullptr;
   for (const auto& domain : domains_) {
-    if (domain->file == file) return domain.get();
+    const auto& its = domain->file;
+    if (its && its->device == file->device && its->inode == file->inode) return domain.get();
   }
   return nullptr;
 }

@@ -12,31 +12,32 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "posix/descriptor.h"
 
 namespace uroce::engine {
 
-struct FileId {
+struct XrcFile {
   dev_t device = 0;
   ino_t inode = 0;
-  friend bool operator==(const FileId&, const FileId&) = default;
+  posix::Descriptor held;  // as long as it is open no other file can have this inode's number
 };
 
 struct XrcDomain {
   XrcdId id;
-  std::optional<FileId> file;  // none: nobody else can open it
-  std::uint32_t openers = 1;   // guarded by XrcDomains
+  std::optional<XrcFile> file;  // none: nobody else can open it
+  std::uint32_t openers = 1;    // guarded by XrcDomains
 };
 
 // Any thread may call any function.
 class XrcDomains {
  public:
   // 0, or EAGAIN: there is none; EINVAL: there is one.
-  [[nodiscard]] int open(const std::optional<FileId>& file, bool may_be_new, bool may_be_there,
+  [[nodiscard]] int open(std::optional<XrcFile> file, bool may_be_new, bool may_be_there,
                          XrcDomain*& domain);
   void close(XrcDomain& domain);
 
  private:
-  [[nodiscard]] XrcDomain* find(const std::optional<FileId>& file) const;
+  [[nodiscard]] XrcDomain* find(const std::optional<XrcFile>& file) const;
 
   std::mutex mutex_;
   std::vector<std::unique_ptr<XrcDomain>> domains_;

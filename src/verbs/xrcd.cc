@@ -8,19 +8,25 @@
 #include <memory>
 #include <new>
 #include <optional>
+#include <string>
+#include <utility>
 
 namespace uroce::verbs {
 namespace {
 
-using engine::FileId;
+using engine::XrcFile;
 
 constexpr int kNoFile = -1;
 
-int identify(int descriptor, std::optional<FileId>& file) {
+// Held by its path alone: to close a copy would take the program's locks from the file.
+int identify(int descriptor, std::optional<XrcFile>& file) {
   if (descriptor == kNoFile) return 0;
   struct stat facts {};
   if (fstat(descriptor, &facts) != 0) return EBADF;
-  file = FileId{facts.st_dev, facts.st_ino};
+  const std::string path = "/proc/self/fd/" + std::to_string(descriptor);
+  posix::Descriptor held(::open(path.c_str(), O_PATH | O_CLOEXEC));
+  if (!held.is_open()) return errno;
+  file = XrcFile{facts.st_dev, facts.st_ino, std::move(held)};
   return 0;
 }
 
@@ -28,12 +34,12 @@ int open(Context& context, const ibv_xrcd_init_attr& a, engine::XrcDomain*& doma
   constexpr std::uint32_t kBoth = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
   if (context.engine().is_abandoned()) return EIO;
   if (a.comp_mask != kBoth) return EINVAL;
-  std::optional<FileId> file;
+  std::optional<XrcFile> file;
   if (const int error = identify(a.fd, file); error != 0) return error;
   // Where there is no file, nobody else's can be meant.
   const bool may_be_new = !file || (a.oflags & O_CREAT) != 0;
   const bool may_be_there = (a.oflags & O_EXCL) == 0;
-  return context.engine().xrc_domains().open(file, may_be_new, may_be_there, domain);
+  return context.engine().xrc_domains().open(std::move(file), may_be_new, may_be_there, domain);
 }
 
 }  // namespace

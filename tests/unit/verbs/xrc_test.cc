@@ -2,8 +2,13 @@
 // XRC: domains that are shared by their file, shared receive queues with numbers, targets that
 // several hold, and messages between them.
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
+#include <algorithm>
+#include <filesystem>
+
+#include "support/few_descriptors.h"
 #include "support/quiet_helper.h"
 #include "unit/verbs/fixture.h"
 
@@ -66,6 +71,35 @@ TEST_F(XrcTest, ADomainIsSharedByItsFile) {
     EXPECT_EQ(close_xrcd(nobodys), 0);
   }
   EXPECT_EQ(close_xrcd(same), 0);
+}
+
+// Else the next file with its inode's number would be in the domain.
+TEST_F(XrcTest, ADomainHoldsItsFile) {
+  const auto descriptors_of = [](const struct stat& file) {
+    return std::ranges::count_if(
+        std::filesystem::directory_iterator("/proc/self/fd"), [&file](const auto& entry) {
+          struct stat facts {};
+          return stat(entry.path().c_str(), &facts) == 0 && facts.st_dev == file.st_dev &&
+                 facts.st_ino == file.st_ino;
+        });
+  };
+  const int file = memfd_create("deleted", MFD_CLOEXEC);
+  const auto fails_without_descriptors = [this, file] {
+    const test::FewDescriptors none(0);
+    return open(O_CREAT, file) == nullptr && errno == EMFILE;
+  };
+  EXPECT_TRUE(fails_without_descriptors());
+  struct stat facts {};
+  ASSERT_EQ(fstat(file, &facts), 0);
+  Xrcd* const one = open(O_CREAT, file);
+  Xrcd* const same = open(0, file);
+  ASSERT_NE(same, nullptr);
+  ::close(file);
+  EXPECT_EQ(descriptors_of(facts), 1);
+  EXPECT_EQ(close_xrcd(one), 0);
+  EXPECT_EQ(descriptors_of(facts), 1);
+  EXPECT_EQ(close_xrcd(same), 0);
+  EXPECT_EQ(descriptors_of(facts), 0);
 }
 
 TEST_F(XrcTest, OpeningFailsWithTheKernelsErrors) {
