@@ -23,6 +23,12 @@ std::uint32_t acked_per_round_trip(const Flight& flight, Instant now, Duration r
 
 }  // namespace
 
+void begin_round(Flight& flight, Instant now, Psn oldest_unacked, Psn next_to_send) {
+  flight.round_began = now;
+  flight.round_start = oldest_unacked;
+  flight.round_end = next_to_send;
+}
+
 void on_loss(Flight& flight) {
   flight.is_calm = false;
   flight.has_seen_losses = true;
@@ -39,9 +45,7 @@ void on_progress(Flight& flight, Instant now, Duration round_trip, Psn oldest_un
   flight.best = std::max(acked, flight.best - flight.best / 8);
   flight.calm_rounds = flight.is_calm ? flight.calm_rounds + 1 : 0;
   flight.is_calm = true;
-  flight.round_began = now;
-  flight.round_start = oldest_unacked;
-  flight.round_end = next_to_send;
+  begin_round(flight, now, oldest_unacked, next_to_send);
   if (flight.is_limited()) set_limit(flight);
   if (flight.calm_rounds >= kCalmRounds) flight.limit = Flight::kUnlimited;
 }

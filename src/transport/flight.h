@@ -38,6 +38,9 @@ struct Flight {
   }
 };
 
+// For a path whose rounds were not followed, since nothing limited it; else the latest one's end
+// may be so old that it seems to lie ahead.
+void begin_round(Flight& flight, Instant now, Psn oldest_unacked, Psn next_to_send);
 void on_loss(Flight& flight);
 // One packet, or one READ, until there is progress.
 void limit_to_one(Flight& flight);

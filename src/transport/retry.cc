@@ -33,6 +33,15 @@ bool use_retry(HcaState& hca, Qp& qp) {
   return true;
 }
 
+void limit_flight(Instant now, RcRequester& requester) {
+  Flight& flight = requester.flight;
+  if (!flight.is_limited()) {
+    begin_round(flight, now, requester.oldest_unacked_psn, requester.send_psn);
+  }
+  on_loss(flight);
+  if (requester.rewound) limit_to_one(flight);
+}
+
 void on_ack_timeout(HcaState& hca, Instant now, Qp& qp) {
   const bool nothing_on_its_way = qp.requester.oldest_unacked_psn == qp.requester.send_psn;
   const bool is_stalled = hca.oracle != nullptr && qp.link == kLocalLink &&
@@ -44,8 +53,7 @@ void on_ack_timeout(HcaState& hca, Instant now, Qp& qp) {
     return;
   }
   ++hca.counters.timeouts;
-  on_loss(qp.requester.flight);
-  if (qp.requester.rewound) limit_to_one(qp.requester.flight);
+  limit_flight(now, qp.requester);
   if (!use_retry(hca, qp)) return;
   go_back(hca, qp);
   restart_timer(hca, now, qp);

@@ -415,5 +415,26 @@ TEST_F(RcRecovery, OnAPathThatLosesLittleIsOnItsWay) {
   EXPECT_GT(transmits().size(), 0U);
 }
 
+// A peer that was stopped lets a request time out on a path that loses nothing. Rounds were not
+// followed until then, and PSNs come round again.
+TEST_F(RcRecovery, WhereNothingIsLostALimitEndsSoonHoweverMuchWasSent) {
+  endpoint.set_link({.max_run_packets = 1024, .max_run_bytes = 65'536, .trusted_memory = true});
+  Flight& flight = qp.qp.requester.flight;
+  flight.round_start = flight.round_end = Psn(kFirstPsn) - 0x90'0000;
+  std::uint32_t psn = kFirstPsn;
+  post_write(1, 8);
+  (void)transmits();
+  pass(endpoint.hca.next_deadline() - endpoint.now);
+  EXPECT_EQ(transmits().size(), 1U);  // again
+  EXPECT_TRUE(flight.is_limited());
+  for (unsigned round = 0; round < 100 && flight.is_limited(); ++round) {
+    ack(psn++);
+    post_write(round, 8);
+    (void)transmits();
+    EXPECT_TRUE(endpoint.poll());
+  }
+  EXPECT_FALSE(flight.is_limited());
+}
+
 }  // namespace
 }  // namespace uroce::test
