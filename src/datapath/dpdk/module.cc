@@ -13,18 +13,10 @@
 #include "datapath/dpdk/stale_socket.h"
 #include "datapath/dpdk_loader.h"
 #include "datapath/neighbour/own_resolver.h"
+#include "wire/path_mtu.h"
 
 namespace uroce::datapath {
 namespace {
-
-// IPv6, UDP, BTH, the longest extension headers, ICRC: what Linux reserves as well.
-constexpr std::uint16_t kHeadersOnLinkBytes = 80;
-
-std::uint16_t path_mtu_for(std::uint16_t mtu_bytes) {
-  std::uint16_t mtu = 4096;
-  while (mtu > 256 && mtu_bytes < mtu + kHeadersOnLinkBytes) mtu /= 2;
-  return mtu;
-}
 
 struct Opened {
   DpdkDatapath::Parts parts;
@@ -106,7 +98,7 @@ Result<DpdkPort> open_port(const DpdkOptions& options) {
                 .interface_name = opened->interface.name};
   const std::uint16_t passed_bytes = std::min(port.mtu_bytes, port_mtu_bytes);
   const DpdkDatapath::Limits limits{
-      .path_mtu = path_mtu_for(passed_bytes),
+      .path_mtu = wire::path_mtu_of(passed_bytes),
       .max_frame_bytes = max_frame_bytes(*opened->parts.port, passed_bytes),
       .window_bytes = spec->facts->window_bytes};
   ReceiveOptions receive{.addresses = own_addresses(options, *opened),

@@ -2,11 +2,11 @@
 #include "datapath/udp/udp_datapath.h"
 
 #include "wire/bth.h"
+#include "wire/path_mtu.h"
 
 namespace uroce::datapath {
 namespace {
 
-constexpr std::uint32_t kHeaderBytesMax = 80;
 constexpr int kRefillsMax = 4;  // in one rx_burst, while all that comes is damaged or not ours
 
 constexpr std::uint16_t kRunPacketsMax = 256;
@@ -21,7 +21,7 @@ constexpr std::uint32_t kWindowOfTrains = 256 << 10;
 DatapathCapabilities capabilities_of(const UdpOptions& options, const udp::RouteTable& routes) {
   const bool as_trains = routes.segments_max(AF_INET) > 1;
   return {.name = "udp",
-          .max_path_mtu = path_mtu_of(options.interface_mtu),
+          .max_path_mtu = wire::path_mtu_of(options.interface_mtu),
           .max_run_packets = kRunPacketsMax,
           .max_run_bytes = kRunBytesMax,
           .peer_window_bytes = as_trains ? kWindowOfTrains : kWindowOfPackets,
@@ -30,13 +30,6 @@ DatapathCapabilities capabilities_of(const UdpOptions& options, const udp::Route
 }
 
 }  // namespace
-
-std::uint16_t path_mtu_of(std::uint32_t interface_mtu) {
-  for (const std::uint32_t path_mtu : {4096u, 2048u, 1024u, 512u}) {
-    if (interface_mtu >= path_mtu + kHeaderBytesMax) return static_cast<std::uint16_t>(path_mtu);
-  }
-  return 256;
-}
 
 Result<std::unique_ptr<UdpDatapath>> UdpDatapath::create(Directory& directory,
                                                          const UdpOptions& options) {

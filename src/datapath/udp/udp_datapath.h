@@ -62,8 +62,4 @@ class UdpDatapath final : public Datapath {
   DatapathCapabilities capabilities_;
 };
 
-// The largest RoCE path MTU that an interface carries, as Linux's rxe computes it: 80 bytes are
-// taken off for the longest headers.
-[[nodiscard]] std::uint16_t path_mtu_of(std::uint32_t interface_mtu);
-
 }  // namespace uroce::datapath

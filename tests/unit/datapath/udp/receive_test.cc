@@ -149,16 +149,6 @@ TEST_F(FromStrangers, WithVerificationOffAWrongIcrcPasses) {
   EXPECT_EQ(receive(*endpoint.link, 1).size(), 1u);
 }
 
-TEST(PathMtu, IsWhatLinuxComputesForTheInterface) {
-  EXPECT_EQ(path_mtu_of(65'536), 4096);
-  EXPECT_EQ(path_mtu_of(9'000), 4096);
-  EXPECT_EQ(path_mtu_of(4'176), 4096);
-  EXPECT_EQ(path_mtu_of(4'175), 2048);
-  EXPECT_EQ(path_mtu_of(1'500), 1024);
-  EXPECT_EQ(path_mtu_of(1'280), 1024);
-  EXPECT_EQ(path_mtu_of(576), 256);
-}
-
 TEST(OpenPath, RefusesAddressesOfTwoFamilies) {
   const TemporaryFolder folder;
   const Endpoint endpoint(folder.path());
