@@ -22,7 +22,8 @@ struct Route {
   sockaddr_storage destination{};
   socklen_t destination_bytes = 0;
   int socket = -1;
-  std::size_t segments_max = 1;  // of one send; 1 from the first refusal on
+  std::size_t segments_max = 1;  // of one send; 1 once the device will not cut
+  bool is_doubted = false;       // whether it is the device, or the address is not there just now
   bool in_use = false;
   std::size_t control_bytes = 0;
   alignas(cmsghdr) std::array<std::byte, 128> control{};

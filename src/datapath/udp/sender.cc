@@ -75,10 +75,18 @@ Sender::Outcome Sender::react(int error, const SendBatch::Message& message, Pack
     next = message.first;
     return Outcome::kRefused;
   }
-  if ((error == EIO || error == EINVAL) && message.packet_count > 1) {
-    message.route->segments_max = 1;
-    next = message.first;
-    return Outcome::kAgain;
+  Route& route = *message.route;
+  if (error == EIO || error == EINVAL) {
+    if (message.packet_count > 1) {
+      route.segments_max = 1;
+      route.is_doubted = true;
+      next = message.first;
+      return Outcome::kAgain;
+    }
+    if (route.is_doubted) {
+      route.segments_max = routes_.segments_max(route.destination.ss_family);
+      route.is_doubted = false;
+    }
   }
   counters_.tx_errors += message.packet_count;
   return Outcome::kSent;
@@ -88,6 +96,7 @@ void Sender::count_sent(std::size_t first, std::size_t count) {
   for (std::size_t i = first; i < first + count; ++i) {
     counters_.tx_packets += batch_[i].packet_count;
     counters_.tx_bytes += batch_[i].bytes;
+    batch_[i].route->is_doubted = false;
   }
 }
 

@@ -4,7 +4,9 @@
 //   no buffer just now   what has not begun is refused, and the transport keeps it; the rest of a
 //                        frame cut in the middle is lost, as a network may lose packets
 //   will not cut         (no checksum offload, or a device without the feature) the route goes on
-//                        packet by packet, this one included; nothing is lost
+//                        packet by packet, this one included; nothing is lost. If it takes no
+//                        packet by itself either, it was not that: there is no source address just
+//                        now
 //   anything else        (too long for the device, filtered, no route just now) lost and counted
 #pragma once
 
