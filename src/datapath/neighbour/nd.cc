@@ -12,7 +12,7 @@ constexpr std::uint8_t kAdvertisement = 136;
 constexpr std::uint8_t kSourceOption = 1;
 constexpr std::uint8_t kTargetOption = 2;
 constexpr std::uint8_t kHopLimit = 255;
-constexpr std::uint32_t kSolicitedOverride = 0x6000'0000;
+constexpr std::uint32_t kSolicited = 0x4000'0000;
 constexpr std::uint32_t kOverride = 0x2000'0000;
 constexpr Gid kAllNodes{{0xff, 0x02, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}};
 
@@ -84,6 +84,7 @@ std::optional<NdMessage> parse_nd(ConstBytes frame) {
   const bool asks = message.type == kSolicitation;
   const ConstBytes options = frame.subspan(kOptionsAt, bytes - sizeof(NdWire));
   return NdMessage{asks,
+                   !asks && (message.flags.get() & kSolicited) != 0,
                    {ip.source},
                    message.target,
                    {read_wire<EthernetWire>(frame).source},
@@ -108,7 +109,7 @@ std::size_t build_advertisement(Bytes frame, const MacAddress& own_mac,
       to_all ? Addressing{own_mac, multicast_mac_of(kAllNodes), solicitation.target, kAllNodes}
              : Addressing{own_mac, solicitation.told_mac.value_or(solicitation.sender_mac),
                           solicitation.target, solicitation.sender};
-  const std::uint32_t flags = to_all ? kOverride : kSolicitedOverride;
+  const std::uint32_t flags = to_all ? kOverride : kSolicited | kOverride;
   return build(frame, way, NdWire{kAdvertisement, 0, Be16(0), Be32(flags), solicitation.target},
                MacOptionWire{kTargetOption, 1, own_mac});
 }

@@ -17,6 +17,7 @@ inline constexpr std::size_t kNdFrameBytes = 14 + 40 + 24 + 8;
 
 struct NdMessage {
   bool is_solicitation = false;
+  bool is_answer = false;              // an advertisement that was asked for
   Gid sender;                          // unspecified in a duplicate address probe
   Gid target;                          // who is sought, or whose MAC is told
   MacAddress sender_mac;               // of the Ethernet header

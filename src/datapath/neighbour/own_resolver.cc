@@ -66,6 +66,9 @@ std::size_t OwnResolver::on_ipv6(Instant now, ConstBytes frame, Bytes reply) {
   if (message->told_mac) {
     const Gid& whose = message->is_solicitation ? message->sender : message->target;
     table_.on_answer(now, whose, *message->told_mac);
+  } else if (message->is_answer) {
+    // RFC 4861, 7.2.4: who is asked at its address need not repeat it; Linux does not.
+    table_.on_confirmation(now, message->target);
   }
   if (!message->is_solicitation || !is_own(message->target) || reply.size() < kNdFrameBytes) {
     return 0;

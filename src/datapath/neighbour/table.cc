@@ -39,10 +39,19 @@ void NeighbourTable::on_answer(Instant now, const Gid& address, const MacAddress
   Entry* entry = find_entry(address);
   if (entry == nullptr || is_group(mac)) return;
   entry->mac = mac;
-  entry->state = State::kReachable;
-  ask_afresh(*entry);
-  entry->ask_at = now + timing_.reachable_for;
-  look_again_at(entry->ask_at);
+  set_reachable(now, *entry);
+}
+
+void NeighbourTable::on_confirmation(Instant now, const Gid& address) {
+  Entry* entry = find_entry(address);
+  if (entry != nullptr && entry->state != State::kIncomplete) set_reachable(now, *entry);
+}
+
+void NeighbourTable::set_reachable(Instant now, Entry& entry) {
+  entry.state = State::kReachable;
+  ask_afresh(entry);
+  entry.ask_at = now + timing_.reachable_for;
+  look_again_at(entry.ask_at);
 }
 
 std::optional<NeighbourTable::Question> NeighbourTable::poll_question(Instant now) {

@@ -63,6 +63,9 @@ class NeighbourTable {
   // Somebody says that `address` is at `mac`.
   void on_answer(Instant now, const Gid& address, const MacAddress& mac);
 
+  // `address` is still where it was last known to be, if it was.
+  void on_confirmation(Instant now, const Gid& address);
+
   // The next question that is due, which then counts as asked. Call until there is none.
   [[nodiscard]] std::optional<Question> poll_question(Instant now);
 
@@ -85,6 +88,7 @@ class NeighbourTable {
 
   [[nodiscard]] Entry* find_entry(const Gid& address);
   void ask_afresh(Entry& entry) const;
+  void set_reachable(Instant now, Entry& entry);
   [[nodiscard]] Entry* free_place();
   void count_question(Instant now, Entry& entry) const;
   void look_again_at(Instant at) { next_deadline_ = at < next_deadline_ ? at : next_deadline_; }

@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "datapath/neighbour/arp.h"
+#include "datapath/neighbour/internet_checksum.h"
 #include "datapath/neighbour/nd.h"
 
 namespace uroce::datapath {
@@ -65,6 +66,49 @@ TEST_F(OwnResolvers, AStaleNeighbourIsConfirmedByAskingIt) {
     ASSERT_NE(a_.poll_frame(later, question), 0u);
     EXPECT_EQ(read_wire<EthernetWire>(question).destination, kMacB.bytes);
   }
+}
+
+// An advertisement as Linux answers a neighbour that asks it at its address: without the option.
+std::size_t drop_mac_option(Frame& answer) {
+  constexpr std::size_t kIpv6At = 14, kNdAt = kIpv6At + 40, kNdBytes = 24;
+  auto ip = read_wire<wire::Ipv6Wire>(answer, kIpv6At);
+  ip.payload_bytes.set(kNdBytes);
+  write_wire(answer, kIpv6At, ip);
+  write_wire(answer, kNdAt + 2, Be16(0));
+  const ConstBytes message = std::span(answer).subspan(kNdAt, kNdBytes);
+  write_wire(answer, kNdAt + 2, Be16(icmpv6_checksum({ip.source}, {ip.destination}, message)));
+  return kNdAt + kNdBytes;
+}
+
+TEST_F(OwnResolvers, AnAnswerConfirmsWithoutRepeatingTheAddress) {
+  Path path{.source = {}, .destination = kIpv6B};
+  ASSERT_EQ(a_.open_path(path), 0);
+  Frame question;
+  Frame answer;
+  Frame ignored;
+  const auto ask = [&](Instant now) {
+    const std::size_t asked = a_.poll_frame(now, question);
+    if (asked == 0) return false;
+    EXPECT_EQ(b_.on_frame(now, std::span(question).first(asked), answer), kNdFrameBytes);
+    return true;
+  };
+  MacAddress mac;
+  // Who is not known yet is not found by it ...
+  ASSERT_TRUE(ask(Instant{1}));
+  Frame short_answer = answer;
+  const std::size_t bytes = drop_mac_option(short_answer);
+  EXPECT_EQ(a_.on_frame(Instant{1}, std::span(short_answer).first(bytes), ignored), 0u);
+  EXPECT_FALSE(a_.find(path, mac));
+  EXPECT_EQ(a_.on_frame(Instant{1}, std::span(answer).first(kNdFrameBytes), ignored), 0u);
+  ASSERT_TRUE(a_.find(path, mac));
+  // ... and who is, is asked once.
+  const Instant later = Instant{2} + NeighbourTable::Timing{}.reachable_for;
+  ASSERT_TRUE(ask(later));
+  EXPECT_EQ(drop_mac_option(answer), bytes);
+  EXPECT_EQ(a_.on_frame(later, std::span(answer).first(bytes), ignored), 0u);
+  EXPECT_FALSE(ask(later + NeighbourTable::Timing{}.last_pause));
+  ASSERT_TRUE(a_.find(path, mac));
+  EXPECT_EQ(mac, kMacB);
 }
 
 TEST_F(OwnResolvers, OtherSubnetsAreOutOfReachAndGroupsNeedNoQuestion) {
