@@ -102,6 +102,7 @@ void Directory::publish(std::uint32_t index, const SlotFacts& facts) {
   joined_by_pid_ = facts.pid;
   slot.udp_order.store(0);
   slot.mailbox.senders_must_fence.store(0);
+  slot.mailbox.application_turns.store(0);
   slot.mailbox.sleep.store(own_.generation * 2);
   slot.generation.store(own_.generation, std::memory_order_release);
   changed();

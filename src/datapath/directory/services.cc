@@ -25,16 +25,17 @@ struct ServiceFacts {
   std::uint32_t block = 0;
 };
 
+// Whoever sees one of these sees as well that the former owner had gone.
 void store(Service& service, const ServiceFacts& facts) {
   std::array<std::uint64_t, 2> words;
   std::memcpy(words.data(), facts.address.gid.bytes.data(), sizeof words);
-  service.id.store(facts.id, std::memory_order_relaxed);
+  service.id.store(facts.id, std::memory_order_release);
   for (std::size_t i = 0; i < words.size(); ++i) {
-    service.address[i].store(words[i], std::memory_order_relaxed);
+    service.address[i].store(words[i], std::memory_order_release);
   }
   service.family_and_flags.store(static_cast<std::uint64_t>(facts.address.family) | facts.flags,
-                                 std::memory_order_relaxed);
-  service.block.store(facts.block, std::memory_order_relaxed);
+                                 std::memory_order_release);
+  service.block.store(facts.block, std::memory_order_release);
 }
 
 ServiceFacts load(const Service& service) {

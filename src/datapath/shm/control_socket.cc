@@ -100,7 +100,7 @@ int PeerSocket::connect(const std::string& path) {
   posix::Descriptor socket(make_socket());
   if (!socket.is_open()) return errno;
   const sockaddr_un address = address_of(path);
-  if (::connect(socket.get(), generic(address), sizeof address) != 0) return errno;
+  if (::connect(socket.get(), generic(address), sizeof address) != 0) return EHOSTUNREACH;
   socket_ = std::move(socket);
   return 0;
 }
@@ -120,6 +120,8 @@ int PeerSocket::offer(const RingOffer& offer, int descriptor) const {
   part->cmsg_len = CMSG_LEN(sizeof(int));
   std::memcpy(CMSG_DATA(part), &descriptor, sizeof(int));
   while (::sendmsg(socket_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
+    // So many of this user's descriptors wait in sockets already; as with a full queue, later.
+    if (errno == ETOOMANYREFS) return EAGAIN;
     if (errno != EINTR) return errno;
   }
   return 0;

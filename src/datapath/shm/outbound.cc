@@ -23,8 +23,9 @@ constexpr Duration kPauseUnadopted = milliseconds(1'000);  // after that
 
 int Outbound::open(SlotHandle peer, std::uint32_t ring_bytes) {
   PeerSocket socket;
-  if (!directory_.is_alive(peer) || socket.connect(directory_.socket_path(peer, "shm")) != 0) {
-    return EHOSTUNREACH;
+  if (!directory_.is_alive(peer)) return EHOSTUNREACH;
+  if (const int error = socket.connect(directory_.socket_path(peer, "shm")); error != 0) {
+    return error;
   }
   if (::getrandom(&key_, sizeof key_, 0) != sizeof key_) return errno;
   Result<RingMemory> memory = RingMemory::make(ring_bytes);

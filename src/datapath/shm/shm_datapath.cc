@@ -52,7 +52,7 @@ int ShmDatapath::open_path(Path& path, Qpn destination) {
   if (path.destination.is_multicast()) {
     ++group_paths_;
     path.route = kRouteToAll;
-    find_everybody();
+    is_somebody_missing_ = !find_everybody();
     return 0;
   }
   const auto peer = directory_.owner(destination);
@@ -76,8 +76,10 @@ void ShmDatapath::close_path(Path& path) {
   path.route = 0;
 }
 
-// Those that are present under our device's name, ourselves among them.
-void ShmDatapath::find_everybody() {
+// Those that are present under our device's name, ourselves among them. False: one of them has no
+// ring just now, for want of a descriptor or of memory.
+bool ShmDatapath::find_everybody() {
+  bool is_whole = true;
   everybody_epoch_ = directory_.epoch();
   for (Outbound* to : everybody_) --to->path_count;
   everybody_.clear();
@@ -86,10 +88,15 @@ void ShmDatapath::find_everybody() {
     if (!own || slot.device != own->device) continue;
     Outbound* to = find_open(slot.handle);
     if (to == nullptr) to = &closed_outbound();
-    if (!to->is_open() && to->open(slot.handle, options_.ring_bytes) != 0) continue;
+    const int error = to->is_open() ? 0 : to->open(slot.handle, options_.ring_bytes);
+    if (error != 0) {
+      is_whole &= error == EHOSTUNREACH;
+      continue;
+    }
     ++to->path_count;
     everybody_.push_back(to);
   }
+  return is_whole;
 }
 
 Outbound* ShmDatapath::outbound_of(const Path& path) {
@@ -197,7 +204,14 @@ void ShmDatapath::on_turn(Instant now) {
   watched_.resize(kept);
   is_helpers_turn_ = false;
   if (directory_.epoch() != epoch_seen_) let_go_of_the_gone();
-  if (group_paths_ != 0 && directory_.epoch() != everybody_epoch_) find_everybody();
+  if (group_paths_ != 0) keep_everybody(now);
+}
+
+void ShmDatapath::keep_everybody(Instant now) {
+  const bool looks_again = is_somebody_missing_ && now >= look_for_missing_at_;
+  if (directory_.epoch() == everybody_epoch_ && !looks_again) return;
+  is_somebody_missing_ = !find_everybody();
+  look_for_missing_at_ = now + kMissingPause;
 }
 
 bool ShmDatapath::peer_stalled(const Path& path) {

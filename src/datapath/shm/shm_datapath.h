@@ -63,7 +63,8 @@ class ShmDatapath final : public Datapath {
   [[nodiscard]] shm::Outbound* outbound_of(const Path& path);
   [[nodiscard]] shm::Outbound* find_open(SlotHandle peer);
   shm::Outbound& closed_outbound();
-  void find_everybody();
+  [[nodiscard]] bool find_everybody();
+  void keep_everybody(Instant now);
   void touch(shm::Outbound& to);
   void send_one(TxFrame& frame);
   void send_to_all(TxFrame& frame);
@@ -95,8 +96,11 @@ class ShmDatapath final : public Datapath {
 
   // Multicast: what is sent to a group goes to everybody, who know who of them is in it.
   static constexpr std::uint32_t kRouteToAll = UINT32_MAX;
+  static constexpr Duration kMissingPause = milliseconds(10);
   std::vector<shm::Outbound*> everybody_;
   std::uint64_t everybody_epoch_ = 0;
+  bool is_somebody_missing_ = false;
+  Instant look_for_missing_at_{};
   std::uint32_t group_paths_ = 0;
 
   bool is_helpers_turn_ = false;

@@ -44,6 +44,17 @@ TEST_F(DirectoryTest, SlotsTellWhoIsThere) {
   EXPECT_FALSE(all[1].program.empty());
 }
 
+// Else peers would take a program that polls for one that sleeps, and wake it.
+TEST_F(DirectoryTest, WhoTakesASlotHasNotPolledYet) {
+  auto first = join();
+  const std::uint32_t slot = first->own_slot().index;
+  first->mailbox(slot).application_turns = 7;
+  first.reset();
+  const auto second = join();
+  ASSERT_EQ(second->own_slot().index, slot);
+  EXPECT_EQ(second->mailbox(slot).application_turns.load(), 0u);
+}
+
 TEST_F(DirectoryTest, AHandleIsStaleOnceItsEngineHasLeft) {
   auto a = join(), b = join();
   const SlotHandle old = b->own_slot();

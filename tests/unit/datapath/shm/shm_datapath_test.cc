@@ -4,8 +4,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/capability.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 
 #include "support/few_descriptors.h"
 #include "support/temporary_folder.h"
@@ -181,6 +185,72 @@ TEST_F(ShmTest, AnOfferThatFoundTheQueueFullIsMadeAgain) {
     for (const std::uint32_t number : hub.receive()) got.push_back(number);
   }
   EXPECT_THAT(got, testing::SizeIs(20));
+}
+
+void drop_capabilities() {
+  __user_cap_header_struct header{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
+  const std::array<__user_cap_data_struct, 2> none{};
+  ASSERT_EQ(syscall(SYS_capset, &header, none.data()), 0);
+}
+
+// So many descriptors in a socket that an ordinary user may send no more.
+void fill_with_descriptors(int socket) {
+  constexpr int kCount = 200;
+  rlimit few{.rlim_cur = kCount / 2, .rlim_max = kCount / 2};
+  setrlimit(RLIMIT_NOFILE, &few);
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * kCount)> control{};
+  char byte = 0;
+  iovec piece{.iov_base = &byte, .iov_len = 1};
+  msghdr message{};
+  message.msg_iov = &piece;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  cmsghdr* part = CMSG_FIRSTHDR(&message);
+  part->cmsg_level = SOL_SOCKET;
+  part->cmsg_type = SCM_RIGHTS;
+  part->cmsg_len = CMSG_LEN(sizeof(int) * kCount);
+  const std::vector<int> descriptors(kCount, socket);
+  std::memcpy(CMSG_DATA(part), descriptors.data(), sizeof(int) * kCount);
+  ASSERT_EQ(sendmsg(socket, &message, 0), 1);
+  ASSERT_EQ(sendmsg(socket, &message, 0), -1);
+  ASSERT_EQ(errno, ETOOMANYREFS);
+}
+
+TEST_F(ShmTest, WhereTheUserMaySendNoDescriptorTheOfferIsMadeLater) {
+  const pid_t child = fork();
+  if (child == 0) {
+    ShmEnd a(folder.path(), small), b(folder.path(), small);
+    std::array<int, 2> pair{};
+    drop_capabilities();
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, pair.data()), 0);
+    fill_with_descriptors(pair[0]);
+    const Path path = a.path_to(b.qpn());
+    EXPECT_NE(path.route, 0u);
+    EXPECT_TRUE(a.send(path, 1));
+    EXPECT_THAT(b.receive(), IsEmpty());
+    for (const int end : pair) close(end);  // and with them what they carry
+    for (std::int64_t ms = 0; ms < 10; ++ms) a.link().on_turn({ms * 1'000'000});
+    EXPECT_THAT(b.receive(), ElementsAre(1));
+    _exit(HasFailure() ? 1 : 0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+TEST_F(ShmTest, AGroupReachesAlsoWhomNoDescriptorWasLeftFor) {
+  ShmEnd a(folder.path()), b(folder.path());
+  Path group;
+  group.destination.bytes[0] = 0xff;
+  {
+    const test::FewDescriptors none(0);
+    EXPECT_EQ(a.link().open_path(group, kMulticastQpn), 0);
+  }
+  a.link().on_turn(Instant{} + milliseconds(1));
+  EXPECT_TRUE(a.send(group, 1));
+  EXPECT_THAT(b.receive(), ElementsAre(1));
+  EXPECT_THAT(a.receive(), ElementsAre(1));
 }
 
 TEST_F(ShmTest, SixteenPeersAllGetTheirShare) {
