@@ -267,7 +267,7 @@ int post_recv(ibv_qp* qp, ibv_recv_wr* request, ibv_recv_wr** bad) {
 void free_context(ibv_context* context) {
   ContextHolder& holder = holder_of(context);
   forget(holder);
-  delete holder.object;  // before its descriptor is somebody else's
+  verbs::Context::close(holder.object);  // before its descriptor is somebody else's
   verbs_uninit_context(&holder.base);
   std::free(&holder);
 }

@@ -35,7 +35,7 @@ class Device {
  private:
   explicit Device(verbs::Context& context) : context_(&context) {}
 
-  std::unique_ptr<verbs::Context> context_;
+  verbs::OpenContext context_;
   std::unique_ptr<ManagementPort> port_;
 };
 

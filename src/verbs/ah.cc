@@ -45,15 +45,20 @@ Ah* create_ah(Pd& pd, const ibv_ah_attr& attributes) {
   std::unique_ptr<Ah> ah(new (std::nothrow) Ah(pd, path));
   if (ah == nullptr || !engine.quotas().ah.take()) return failed(ENOMEM);
   pd.users.fetch_add(1, std::memory_order_acq_rel);
+  ah->begin();
   return ah.release();
 }
 
-void destroy_ah(Ah* ah) {
-  Engine& engine = ah->domain.context.engine();
-  UnusedPaths& unused = ah->domain.context.unused_paths();
-  unused.add(ah->opened.load(std::memory_order_acquire));
+void Ah::leave_device() {
+  Engine& engine = domain.context.engine();
+  UnusedPaths& unused = domain.context.unused_paths();
+  unused.add(opened.exchange(nullptr, std::memory_order_acq_rel));
   unused.sweep(engine);
   engine.quotas().ah.give_back();
+}
+
+void destroy_ah(Ah* ah) {
+  ah->end();
   ah->domain.users.fetch_sub(1, std::memory_order_acq_rel);
   delete ah;
 }

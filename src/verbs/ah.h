@@ -22,14 +22,18 @@ struct AhPath {
 };
 
 // What the application holds is its base, since a work request names it so.
-struct Ah : ibv_ah {
-  Ah(Pd& owner, const Path& to) : ibv_ah{}, domain(owner), path(to) {}
+struct Ah final : ibv_ah, Made {
+  Ah(Pd& owner, const Path& to)
+      : ibv_ah{}, Made(Kind::kAh, owner.context), domain(owner), path(to) {}
 
   Pd& domain;
   Path path;  // not open: what the opened ones are made from
   // Where datagrams to QP1 go, which every process has: to the one that has this block of QPNs.
   std::uint32_t management_block = 0;
   std::atomic<AhPath*> opened{nullptr};  // only added to, so that posts look without a lock
+
+ private:
+  void leave_device() override;
 };
 
 // Null, and errno: EINVAL for an address vector that no RoCE port takes.

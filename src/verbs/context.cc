@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <new>
+#include <utility>
 
 #include "engine/registry.h"
 #include "verbs/events.h"
@@ -35,9 +36,9 @@ Context* Context::make(engine::Engine& engine) {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return nullptr;
   auto* context = new (std::nothrow) Context(engine, ends[0], ends[1]);
-  close(ends[1]);  // the context has a description of its own
+  ::close(ends[1]);  // the context has a description of its own
   if (context == nullptr) {
-    close(ends[0]);
+    ::close(ends[0]);
     errno = ENOMEM;
     return nullptr;
   }
@@ -59,14 +60,42 @@ Context* Context::import(const Context& origin, const int& async_descriptor) {
     errno = ENOMEM;
     return nullptr;
   }
+  {
+    const std::lock_guard guard(origin.handles_->mutex);
+    ++origin.handles_->open_contexts;
+  }
   engine.add_listener(*context);
   return context;
 }
 
+void Context::close(Context* context) {
+  if (context->engine_.is_abandoned()) {
+    delete context;
+    return;
+  }
+  context->stop_events();
+  const std::shared_ptr<Handles> handles = context->handles_;
+  {
+    const std::lock_guard guard(handles->mutex);
+    context->next_closed_ = std::exchange(handles->closed, context);
+    if (--handles->open_contexts != 0) return;
+  }
+  handles->inventory.end_all();
+  while (handles->closed != nullptr) {
+    delete std::exchange(handles->closed, handles->closed->next_closed_);
+  }
+}
+
+// The descriptor of events is closed next, and its place may be in memory of libibverbs.
+void Context::stop_events() {
+  engine_.remove_listener(*this);
+  const engine::Engine::Section section(engine_);
+  read_descriptor_ = -1;
+  async_descriptor_ = &read_descriptor_;
+}
+
 Context::~Context() {
   unused_paths_.sweep(engine_);
-  if (engine_.is_abandoned()) return;
-  engine_.remove_listener(*this);
   engine::release_engine(engine_);
 }
 

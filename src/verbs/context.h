@@ -52,7 +52,9 @@ class Context final : public engine::PortListener {
   // ibv_import_device: one more user of what `origin` was opened for. The descriptor of its events
   // is libibverbs' to get, later, and to store at `async_descriptor`. Null, and errno.
   static Context* import(const Context& origin, const int& async_descriptor);
-  ~Context();
+  // ibv_close_device. The last context of a descriptor ends what is left of all that was made
+  // through it (made.h). As with the kernel, what another context has imported goes on until then.
+  static void close(Context* context);
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
@@ -76,6 +78,7 @@ class Context final : public engine::PortListener {
   void on_port_event(engine::PortEvent event) override;
 
  private:
+  ~Context();
   Context(engine::Engine& engine, int read_descriptor, int write_descriptor)
       : engine_(engine),
         handles_(std::make_shared<Handles>()),
@@ -86,6 +89,8 @@ class Context final : public engine::PortListener {
   Context(engine::Engine& engine, const Context& origin, const int& async_descriptor)
       : engine_(engine), handles_(origin.handles_), async_descriptor_(&async_descriptor) {}
 
+  void stop_events();
+
   engine::Engine& engine_;
   std::shared_ptr<Handles> handles_;
   int read_descriptor_ = -1;
@@ -94,7 +99,14 @@ class Context final : public engine::PortListener {
   std::mutex channels_mutex_;
   std::unique_ptr<CompletionChannel> channels_;
   UnusedPaths unused_paths_;
+  Context* next_closed_ = nullptr;  // Handles::closed
 };
+
+// Closed when it goes.
+struct CloseContext {
+  void operator()(Context* context) const { Context::close(context); }
+};
+using OpenContext = std::unique_ptr<Context, CloseContext>;
 
 // Waits until the application has acknowledged what it was given: `completed` is the public
 // object's counter, guarded by its mutex (man ibv_ack_cq_events, ibv_ack_async_event).

@@ -97,6 +97,7 @@ Cq* create_cq(Context& context, ibv_cq& handle, int entries, ibv_comp_channel* c
   if (options.timestamps) engine::Engine::Section(engine).count_timestamped(1);
   cq->queue.user = cq.get();
   handle.cqe = entries;
+  cq->begin();
   return cq.release();
 }
 
@@ -128,24 +129,29 @@ int modify_cq(Cq& cq, const ibv_modify_cq_attr& attributes) {
   return 0;
 }
 
+void Cq::leave_device() {
+  engine::Engine& engine = context.engine();
+  {
+    engine::Engine::Section section(engine);
+    section.hca().forget(queue);
+    if (options.timestamps) section.count_timestamped(-1);
+    take_back_notifications(*this);
+    events_given -= context.take_back_events(&handle);
+  }
+  engine.quotas().cq.give_back();
+}
+
 int destroy_cq(Cq* cq) {
   if (cq->users.load(std::memory_order_acquire) != 0) return EBUSY;
-  engine::Engine& engine = cq->context.engine();
-  if (!engine.is_abandoned()) {
-    {
-      engine::Engine::Section section(engine);
-      section.hca().forget(cq->queue);
-      if (cq->options.timestamps) section.count_timestamped(-1);
-      take_back_notifications(*cq);
-      cq->events_given -= cq->context.take_back_events(&cq->handle);
-    }
+  if (cq->is_live()) {
+    cq->end();
     ibv_cq& handle = cq->handle;
     wait_for_acknowledgement(handle.mutex, handle.cond, handle.comp_events_completed,
                              cq->notifications.given);
     wait_for_acknowledgement(handle.mutex, handle.cond, handle.async_events_completed,
                              cq->events_given);
+    // Not before: who has read a notification comes here for the next.
     if (cq->channel != nullptr) cq->context.release_channel(*cq->channel);
-    engine.quotas().cq.give_back();
   }
   delete cq;
   return 0;

@@ -26,9 +26,9 @@ struct CqOptions {
   Pd* domain = nullptr;  // a parent domain, for its allocator
 };
 
-struct Cq {
+struct Cq final : Made {
   Cq(Context& owner, ibv_cq& public_part, const CqOptions& wishes)
-      : context(owner), handle(public_part), options(wishes) {
+      : Made(Kind::kCq, owner), handle(public_part), options(wishes) {
     notifications.element = reinterpret_cast<std::uintptr_t>(&handle);
   }
 
@@ -37,7 +37,6 @@ struct Cq {
     if (channel != nullptr) channel->write(notifications);
   }
 
-  Context& context;
   ibv_cq& handle;
   const CqOptions options;
   transport::CompletionQueue queue;
@@ -48,6 +47,9 @@ struct Cq {
   Notifications notifications;
   std::uint32_t events_given = 0;  // asynchronous ones
   CqBatch batch;
+
+ private:
+  void leave_device() override;
 };
 
 // Null, and errno.

@@ -26,13 +26,14 @@ bool is_copyable(const Dm& dm, std::uint64_t offset, std::uint64_t length) {
   return offset % kWord == 0 && length % kWord == 0 && is_within(dm, offset, length);
 }
 
-std::shared_ptr<DeviceMemory> zeroed(std::uint32_t length, std::uint32_t alignment_log) {
+std::shared_ptr<DeviceMemory> zeroed(Context& context, std::uint32_t length,
+                                     std::uint32_t alignment_log) {
   const std::size_t alignment = std::size_t{1} << std::max(alignment_log, kAlignmentLogMin);
   const std::size_t whole = (length + alignment - 1) & ~(alignment - 1);
   void* const memory = std::aligned_alloc(alignment, whole);
   if (memory == nullptr) return nullptr;
   auto* const bytes = static_cast<std::byte*>(std::memset(memory, 0, whole));
-  return std::make_shared<DeviceMemory>(bytes, length);
+  return std::make_shared<DeviceMemory>(context, bytes, length);
 }
 
 void name(Dm& dm) {
@@ -54,24 +55,27 @@ Dm* alloc_dm(Context& context, const ibv_alloc_dm_attr& attributes) {
   const auto length = static_cast<std::uint32_t>(attributes.length);
   if (!quota.take(length)) return failed(ENOMEM);
   Dm* const dm = new (std::nothrow) Dm{.context = context};
-  if (dm != nullptr) dm->memory = zeroed(length, attributes.log_align_req);
+  if (dm != nullptr) dm->memory = zeroed(context, length, attributes.log_align_req);
   if (dm == nullptr || dm->memory == nullptr) {
     delete dm;
     quota.give_back(length);
     return failed(ENOMEM);
   }
   name(*dm);
+  dm->memory->begin();
   return dm;
 }
 
+void DeviceMemory::leave_device() { context.engine().quotas().dm_bytes.give_back(length); }
+
 int free_dm(Dm* dm) {
   if (dm->memory->users.load(std::memory_order_acquire) != 0) return EBUSY;
-  {
+  if (!dm->memory->has_ended()) {
     Handles& handles = dm->context.handles();
     const std::lock_guard guard(handles.mutex);
     handles.dms.erase(dm->handle);
   }
-  dm->context.engine().quotas().dm_bytes.give_back(dm->memory->length);
+  dm->memory->end();
   delete dm;
   return 0;
 }

@@ -47,6 +47,8 @@ int check(const Qp& qp, const ibv_flow_attr& a) {
 
 }  // namespace
 
+Flow::Flow(Qp& target) : Made(Kind::kFlow, target.context), qp(target) {}
+
 Flow* create_flow(Qp& qp, const ibv_flow_attr& attributes) {
   Engine& engine = qp.context.engine();
   if (engine.is_abandoned()) return failed(EIO);
@@ -61,19 +63,26 @@ Flow* create_flow(Qp& qp, const ibv_flow_attr& attributes) {
   if (const int error = to_pattern(attributes, rule.pattern); error != 0) return failed(error);
   if (!engine.quotas().flows.take()) return failed(ENOMEM);
   qp.flows.fetch_add(1, std::memory_order_relaxed);
-  Engine::Section section(engine);
-  section.insert(rule);
+  {
+    Engine::Section section(engine);
+    section.insert(rule);
+  }
+  flow->begin();
   return flow.release();
+}
+
+void Flow::leave_device() {
+  Engine& engine = context.engine();
+  {
+    Engine::Section section(engine);
+    section.erase(rule);
+  }
+  engine.quotas().flows.give_back();
 }
 
 void destroy_flow(Flow* flow) {
   const std::unique_ptr<Flow> destroyed(flow);
-  Engine& engine = flow->qp.context.engine();
-  if (!engine.is_abandoned()) {
-    Engine::Section section(engine);
-    section.erase(flow->rule);
-  }
-  engine.quotas().flows.give_back();
+  if (flow->is_live()) flow->end();
   flow->qp.flows.fetch_sub(1, std::memory_order_release);
 }
 

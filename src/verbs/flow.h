@@ -6,16 +6,20 @@
 #include <infiniband/verbs.h>
 
 #include "steering/flow_table.h"
+#include "verbs/made.h"
 
 namespace uroce::verbs {
 
 struct Qp;
 
-struct Flow {
-  explicit Flow(Qp& target) : qp(target) {}
+struct Flow final : Made {
+  explicit Flow(Qp& target);
 
   Qp& qp;
   steering::Flow rule;
+
+ private:
+  void leave_device() override;
 };
 
 // Null, and errno: EPERM without CAP_NET_RAW; EINVAL or EOPNOTSUPP for what cannot be (see

@@ -71,6 +71,26 @@ memory::Backing backing_of(Access access) {
                                                 : memory::Backing::kPresent;
 }
 
+// A region has ended through another handle than its maker's.
+void strike_off(const Mr& imported) {
+  Handles& handles = imported.context.handles();
+  Made* const made = handles.inventory.find(Made::Kind::kMr, [&imported](const Made& each) {
+    return static_cast<const Mr&>(each).region.key == imported.region.key;
+  });
+  if (made == nullptr) return;
+  made->has_left();
+  const std::lock_guard guard(handles.mutex);
+  std::erase_if(handles.unimported, [made](const auto& each) { return each.get() == made; });
+}
+
+// False: windows are bound to it, and it stays.
+bool leave(Mr& mr) {
+  engine::Engine& engine = mr.context.engine();
+  if (!engine.erase_region(mr.region.key)) return false;
+  engine.quotas().mr.give_back();
+  return true;
+}
+
 }  // namespace
 
 int check_access(unsigned access) {
@@ -84,13 +104,14 @@ int check_access(unsigned access) {
 
 Mr* add_region(Pd& pd, const memory::MemoryRegion& region) {
   engine::Engine& engine = pd.context.engine();
-  std::unique_ptr<Mr> mr(new (std::nothrow) Mr{.region = region, .pd = &pd});
+  std::unique_ptr<Mr> mr(new (std::nothrow) Mr(pd, region));
   if (mr == nullptr || !engine.quotas().mr.take()) return failed(ENOMEM);
   if (const int error = engine.insert_region(mr->region); error != 0) {
     engine.quotas().mr.give_back();
     return failed(error);
   }
   pd.users.fetch_add(1, std::memory_order_relaxed);
+  mr->begin();
   return mr.release();
 }
 
@@ -170,11 +191,17 @@ int rereg_mr(Mr& mr, int flags, Pd* pd, void* address, std::uint64_t length, int
   return 0;
 }
 
+// With the context no window is left by now.
+void Mr::leave_device() { static_cast<void>(leave(*this)); }
+
 int dereg_mr(Mr* mr) {
-  engine::Engine& engine = mr->pd->context.engine();
-  if (!engine.is_abandoned()) {
-    if (!engine.erase_region(mr->region.key)) return EBUSY;
-    engine.quotas().mr.give_back();
+  if (mr->is_live()) {
+    if (!leave(*mr)) return EBUSY;
+    if (mr->is_imported) {
+      strike_off(*mr);
+    } else {
+      mr->has_left();
+    }
   }
   mr->pd->users.fetch_sub(1, std::memory_order_release);
   delete mr;
@@ -183,7 +210,7 @@ int dereg_mr(Mr* mr) {
 
 Mr* import_mr(Pd& pd, std::uint32_t handle) {
   if (pd.context.engine().is_abandoned()) return failed(EIO);
-  std::unique_ptr<Mr> mr(new (std::nothrow) Mr{.pd = &pd});
+  std::unique_ptr<Mr> mr(new (std::nothrow) Mr(pd));
   if (mr == nullptr) return failed(ENOMEM);
   {
     engine::Engine::Section section(pd.context.engine());
@@ -191,13 +218,19 @@ Mr* import_mr(Pd& pd, std::uint32_t handle) {
     if (region != nullptr) mr->region = *region;
   }
   if (mr->region.is_window() || mr->region.pd != pd.id) return failed(ENOENT);
+  mr->is_imported = true;
   pd.users.fetch_add(1, std::memory_order_relaxed);
   return mr.release();
 }
 
 void unimport_mr(Mr* mr) {
   mr->pd->users.fetch_sub(1, std::memory_order_release);
-  delete mr;
+  std::shared_ptr<Mr> handle(mr);
+  // The maker's own: the region goes on, and what it lies in.
+  if (mr->is_imported || !mr->is_live()) return;
+  Handles& handles = mr->context.handles();
+  const std::lock_guard guard(handles.mutex);
+  handles.unimported.push_back(std::move(handle));
 }
 
 }  // namespace uroce::verbs

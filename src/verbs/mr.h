@@ -12,15 +12,22 @@
 
 namespace uroce::verbs {
 
-struct Mr {
-  memory::MemoryRegion region{};  // its key is its handle too
-  Pd* pd = nullptr;
+struct Mr final : Made {
+  explicit Mr(Pd& owner, const memory::MemoryRegion& of = {})
+      : Made(Kind::kMr, owner.context), region(of), pd(&owner) {}
+
+  bool is_imported = false;
+  memory::MemoryRegion region;  // its key is its handle too
+  Pd* pd;
   std::shared_ptr<DeviceMemory> device_memory{};  // that it lies in, or null
   DmabufMapping mapping{};
 
   ~Mr() {
     if (device_memory != nullptr) device_memory->users.fetch_sub(1, std::memory_order_release);
   }
+
+ private:
+  void leave_device() override;
 };
 
 // 0, EINVAL or EOPNOTSUPP for access flags alone.

@@ -52,7 +52,7 @@ Mw* alloc_mw(Pd& pd, ibv_pd& handle_pd, ibv_mw_type type) {
   if (type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2) return failed(EINVAL);
   Mw* mw = new (std::nothrow) Mw(pd);
   if (mw == nullptr) return failed(ENOMEM);
-  mw->context = handle_pd.context;
+  mw->ibv_mw::context = handle_pd.context;
   mw->pd = &handle_pd;
   mw->type = type;
   if (const int error = insert(*mw); error != 0) {
@@ -60,15 +60,18 @@ Mw* alloc_mw(Pd& pd, ibv_pd& handle_pd, ibv_mw_type type) {
     return failed(error);
   }
   pd.users.fetch_add(1, std::memory_order_relaxed);
+  mw->begin();
   return mw;
 }
 
+void Mw::leave_device() {
+  engine::Engine& engine = domain.context.engine();
+  engine.erase_window(index);
+  engine.quotas().mw.give_back();
+}
+
 void dealloc_mw(Mw* mw) {
-  engine::Engine& engine = mw->domain.context.engine();
-  if (!engine.is_abandoned()) {
-    engine.erase_window(mw->index);
-    engine.quotas().mw.give_back();
-  }
+  if (mw->is_live()) mw->end();
   mw->domain.users.fetch_sub(1, std::memory_order_release);
   delete mw;
 }

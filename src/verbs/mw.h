@@ -14,11 +14,14 @@
 namespace uroce::verbs {
 
 // What the application holds is its base, since a work request names it so.
-struct Mw : ibv_mw {
-  explicit Mw(Pd& owner) : ibv_mw{}, domain(owner) {}
+struct Mw final : ibv_mw, Made {
+  explicit Mw(Pd& owner) : ibv_mw{}, Made(Kind::kMw, owner.context), domain(owner) {}
 
   Pd& domain;
   RKey index;  // its variant is of no account
+
+ private:
+  void leave_device() override;
 };
 inline const Mw& mw_of(const ibv_mw& handle) { return static_cast<const Mw&>(handle); }
 

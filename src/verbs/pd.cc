@@ -14,8 +14,11 @@ namespace {
 // One more of them.
 Pd* make(Context& context, PdId id) {
   if (!context.engine().quotas().pd.take()) return failed(ENOMEM);
-  Pd* const pd = new (std::nothrow) Pd{context, id, std::make_shared<DomainUsers>(0U)};
-  if (pd != nullptr) return pd;
+  Pd* const pd = new (std::nothrow) Pd{context, id, std::make_shared<Domain>(context)};
+  if (pd != nullptr) {
+    pd->domain->begin();
+    return pd;
+  }
   context.engine().quotas().pd.give_back();
   return failed(ENOMEM);
 }
@@ -28,7 +31,7 @@ Pd* alloc_pd(Context& context) {
   if (pd == nullptr) return nullptr;
   Handles& handles = context.handles();
   const std::lock_guard guard(handles.mutex);
-  handles.pds.emplace(pd->id.value, pd->counted);
+  handles.pds.emplace(pd->id.value, pd->domain);
   return pd;
 }
 
@@ -70,17 +73,19 @@ Pd* alloc_parent_domain(Context& context, ibv_pd& handle, Pd* made_of, Td* td,
   return pd;
 }
 
+void Domain::leave_device() { context.engine().quotas().pd.give_back(); }
+
 int dealloc_pd(Pd* pd) {
   if (pd->users.load(std::memory_order_acquire) != 0) return EBUSY;
   if (pd->made_of != nullptr) {
     pd->made_of->users.fetch_sub(1, std::memory_order_release);
-  } else {
+  } else if (!pd->domain->has_ended()) {
     Handles& handles = pd->context.handles();
     const std::lock_guard guard(handles.mutex);
     handles.pds.erase(pd->id.value);
   }
   if (pd->td != nullptr) pd->td->users.fetch_sub(1, std::memory_order_release);
-  pd->context.engine().quotas().pd.give_back();
+  pd->domain->end();
   delete pd;
   return 0;
 }

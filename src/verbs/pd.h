@@ -26,9 +26,9 @@ struct Allocator {
 
 struct Pd {
   Context& context;
-  PdId id;                               // its handle too
-  std::shared_ptr<DomainUsers> counted;  // with those that were imported from it
-  DomainUsers& users = *counted;
+  PdId id;                         // its handle too
+  std::shared_ptr<Domain> domain;  // with those that were imported from it
+  std::atomic<std::uint32_t>& users = domain->users;
   // Of a parent domain.
   Pd* made_of = nullptr;
   Td* td = nullptr;

@@ -198,7 +198,7 @@ void use_others(const QpParts& parts, int change) {
 
 Qp::~Qp() {
   while (QpHandle* const handle = handles.pop_front()) delete handle;
-  // Only those of an engine that was abandoned are left.
+  // Only of one that has ended without being destroyed some are left.
   while (transport::MulticastMember* const member = groups.pop_front()) {
     member->hook.unlink();
     delete member;
@@ -243,28 +243,37 @@ Qp* create_qp(Context& context, const QpParts& parts, ibv_qp& handle,
   qp->parts.xrcd = nullptr;  // its handles hold it, each its own
   use_others(qp->parts, 1);
   attributes.cap = qp->limits;
+  qp->begin();
   return qp.release();
 }
 
+void Qp::leave_device() {
+  Engine& engine = context.engine();
+  std::unique_ptr<engine::PeerEntry> unused_peer;
+  {
+    Engine::Section section(engine);
+    section.take_doorbells();
+    for (auto* member = groups.front(); member != nullptr; member = groups.next(*member)) {
+      section.detach(*member);
+    }
+    section.hca().destroy_qp(core);
+    purge_completions(*this);
+    unused_peer.reset(let_go_of_path(section, *this));
+    silence(*this);
+  }
+  engine.release_qpn(core.number);
+  engine.quotas().qp.give_back();
+}
+
 int destroy_qp(Qp* qp, ibv_qp& handle) {
-  Engine& engine = qp->context.engine();
-  if (!engine.is_abandoned()) {
+  if (qp->is_live()) {
     if (!qp->groups.empty() || qp->flows.load(std::memory_order_acquire) != 0) return EBUSY;
     if (close_shared(*qp, handle)) return 0;
     // Nothing else is owed to anybody; and memory that receives were posted with may have gone, as
     // UCX has it.
-    if (transport::is_reliable(qp->core.service)) engine.linger(qp->core);
-    std::unique_ptr<engine::PeerEntry> unused_peer;
-    {
-      Engine::Section section(engine);
-      section.take_doorbells();
-      section.hca().destroy_qp(qp->core);
-      purge_completions(*qp);
-      unused_peer.reset(let_go_of_path(section, *qp));
-    }
-    engine.release_qpn(qp->core.number);
-    engine.quotas().qp.give_back();
-    close_last(*qp);
+    if (transport::is_reliable(qp->core.service)) qp->context.engine().linger(qp->core);
+    qp->end();
+    wait_for_last(*qp);
   } else if (!drop_handle(*qp, handle)) {
     return 0;
   }

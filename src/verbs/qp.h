@@ -44,13 +44,12 @@ struct QpParts {
   steering::HashRule hash{};   // by which frames are spread over it
 };
 
-struct Qp {
-  Qp(Context& where, const QpParts& of) : context(where), parts(of) {}
+struct Qp final : Made {
+  Qp(Context& where, const QpParts& of) : Made(Kind::kQp, where), parts(of) {}
   ~Qp();
   Qp(const Qp&) = delete;
   Qp& operator=(const Qp&) = delete;
 
-  Context& context;
   QpParts parts;
   List<QpHandle, &QpHandle::hook> handles;
   bool is_closing = false;  // its last handle is
@@ -71,6 +70,9 @@ struct Qp {
   engine::ZeroedMemory replay;  // for as many requests as the peer may have open, once that is said
   bool has_path = false;        // core.attributes.path is open
   transport::Peer* peer = nullptr;
+
+ private:
+  void leave_device() override;
 };
 
 // Null, and errno. `attributes.cap` becomes what was given. Of `parts` only what the type has is

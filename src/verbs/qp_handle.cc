@@ -77,12 +77,10 @@ bool drop_handle(Qp& qp, ibv_qp& part) {
   return qp.handles.empty();
 }
 
-void close_last(Qp& qp) {
-  {
-    Engine::Section section(qp.context.engine());
-    silence(qp, *qp.handles.front());
-  }
-  wait_for(*qp.handles.front());
+void silence(Qp& qp) {
+  for (QpHandle* h = qp.handles.front(); h != nullptr; h = qp.handles.next(*h)) silence(qp, *h);
 }
+
+void wait_for_last(Qp& qp) { wait_for(*qp.handles.front()); }
 
 }  // namespace uroce::verbs

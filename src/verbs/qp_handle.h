@@ -37,9 +37,11 @@ struct QpHandle {
 // False: `part` was the last, and the queue pair can be opened by nobody any more. True: the others
 // go on, and `part` was told its last event.
 [[nodiscard]] bool close_shared(Qp& qp, ibv_qp& part);
-// In a forked child, where nobody is told anything. True: it was the last.
+// Of one that is not live, where nobody is told anything. True: it was the last.
 [[nodiscard]] bool drop_handle(Qp& qp, ibv_qp& part);
-// The last handle is told no more; waits until the application has acknowledged what it was told.
-void close_last(Qp& qp);
+// Under the shard's lock: what its handles were told and nobody has read is gone.
+void silence(Qp& qp);
+// Until the application has acknowledged what the last handle was told.
+void wait_for_last(Qp& qp);
 
 }  // namespace uroce::verbs

@@ -47,15 +47,18 @@ RwqTable* create_rwq_table(Context& context, const ibv_rwq_ind_table_init_attr& 
   for (std::size_t i = 0; i < size; ++i) {
     table->wqs[i]->users.fetch_add(1, std::memory_order_relaxed);
   }
+  table->begin();
   return table.release();
 }
 
+void RwqTable::leave_device() { context.engine().quotas().rwq_tables.give_back(); }
+
 int destroy_rwq_table(RwqTable* table) {
   if (table->users.load(std::memory_order_acquire) != 0) return EBUSY;
+  table->end();
   for (std::size_t i = 0; i < table->size; ++i) {
     table->wqs[i]->users.fetch_sub(1, std::memory_order_release);
   }
-  table->context.engine().quotas().rwq_tables.give_back();
   delete table;
   return 0;
 }

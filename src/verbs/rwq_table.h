@@ -17,16 +17,18 @@ namespace uroce::verbs {
 
 struct Wq;
 
-struct RwqTable {
-  RwqTable(Context& owner, std::size_t places) : context(owner), size(places) {}
+struct RwqTable final : Made {
+  RwqTable(Context& owner, std::size_t places) : Made(Kind::kRwqTable, owner), size(places) {}
 
   [[nodiscard]] std::span<transport::Qp* const> queues() const { return {cores.get(), size}; }
 
-  Context& context;
   std::size_t size;
   std::unique_ptr<Wq*[]> wqs;
   std::unique_ptr<transport::Qp*[]> cores;  // theirs
   std::atomic<std::uint32_t> users{0};      // QPs
+
+ private:
+  void leave_device() override;
 };
 
 // Null, and errno. `object_of` says what stands behind a public queue.

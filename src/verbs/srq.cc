@@ -85,6 +85,7 @@ Srq* create_srq(Pd& pd, ibv_srq& handle, ibv_srq_attr& attributes) {
   // man ibv_create_srq: srq_limit is irrelevant here.
   attributes.srq_limit = 0;
   pd.users.fetch_add(1, std::memory_order_relaxed);
+  srq->begin();
   return srq.release();
 }
 
@@ -131,20 +132,24 @@ void query_srq(Srq& srq, ibv_srq_attr& attributes) {
   tell();
 }
 
+void Srq::leave_device() {
+  engine::Engine& engine = context.engine();
+  {
+    engine::Engine::Section section(engine);
+    section.hca().forget(core);
+    if (xrcd != nullptr) purge_completions(*this);
+    events_given -= context.take_back_events(&handle);
+  }
+  if (xrcd != nullptr) engine.release_qpn(core.number);
+  engine.quotas().srq.give_back();
+}
+
 int destroy_srq(Srq* srq) {
   if (srq->users.load(std::memory_order_acquire) != 0) return EBUSY;
-  engine::Engine& engine = srq->context.engine();
-  if (!engine.is_abandoned()) {
-    {
-      engine::Engine::Section section(engine);
-      section.hca().forget(srq->core);
-      if (srq->xrcd != nullptr) purge_completions(*srq);
-      srq->events_given -= srq->context.take_back_events(&srq->handle);
-    }
+  if (srq->is_live()) {
+    srq->end();
     wait_for_acknowledgement(srq->handle.mutex, srq->handle.cond, srq->handle.events_completed,
                              srq->events_given);
-    if (srq->xrcd != nullptr) engine.release_qpn(srq->core.number);
-    engine.quotas().srq.give_back();
   }
   if (srq->xrcd != nullptr) leave(*srq);
   srq->pd.users.fetch_sub(1, std::memory_order_release);

@@ -17,11 +17,10 @@
 
 namespace uroce::verbs {
 
-struct Srq {
+struct Srq final : Made {
   Srq(Pd& domain, ibv_srq& public_part)
-      : context(domain.context), pd(domain), handle(public_part) {}
+      : Made(Kind::kSrq, domain.context), pd(domain), handle(public_part) {}
 
-  Context& context;
   Pd& pd;
   ibv_srq& handle;
   transport::Srq core;
@@ -33,6 +32,9 @@ struct Srq {
   // Of XRC.
   Xrcd* xrcd = nullptr;
   Cq* cq = nullptr;
+
+ private:
+  void leave_device() override;
 };
 
 // Null, and errno. The capabilities given are written to `attributes`.

@@ -31,11 +31,6 @@ int check(const Context& context, const Pd* pd, const Cq* cq, const ibv_wq_init_
   return are_ours && are_valid ? 0 : EINVAL;
 }
 
-void give_back(Engine& engine, Qpn number) {
-  engine.release_qpn(number);
-  engine.quotas().wq.give_back();
-}
-
 transport::QpInit init_of(Wq& wq, Qpn number, std::uint32_t capacity, std::uint32_t stride) {
   transport::QpInit init;
   init.number = number;
@@ -106,6 +101,7 @@ Wq* create_wq(Context& context, ibv_wq& handle, Pd* pd, Cq* cq, ibv_wq_init_attr
   }
   pd->users.fetch_add(1, std::memory_order_relaxed);
   cq->users.fetch_add(1, std::memory_order_relaxed);
+  wq->begin();
   return wq.release();
 }
 
@@ -136,20 +132,25 @@ int modify_wq(Wq& wq, const ibv_wq_attr& attributes) {
   return 0;
 }
 
+void Wq::leave_device() {
+  Engine& engine = context.engine();
+  {
+    Engine::Section section(engine);
+    section.take_doorbells();
+    section.hca().destroy_qp(core);
+    purge_completions(*this);
+    events_given -= context.take_back_events(&handle);
+  }
+  engine.release_qpn(core.number);
+  engine.quotas().wq.give_back();
+}
+
 int destroy_wq(Wq* wq) {
   if (wq->users.load(std::memory_order_acquire) != 0) return EBUSY;
-  Engine& engine = wq->context.engine();
-  if (!engine.is_abandoned()) {
-    {
-      Engine::Section section(engine);
-      section.take_doorbells();
-      section.hca().destroy_qp(wq->core);
-      purge_completions(*wq);
-      wq->events_given -= wq->context.take_back_events(&wq->handle);
-    }
+  if (wq->is_live()) {
+    wq->end();
     wait_for_acknowledgement(wq->handle.mutex, wq->handle.cond, wq->handle.events_completed,
                              wq->events_given);
-    give_back(engine, wq->core.number);
   }
   wq->pd.users.fetch_sub(1, std::memory_order_release);
   wq->cq.users.fetch_sub(1, std::memory_order_release);

@@ -17,13 +17,12 @@
 
 namespace uroce::verbs {
 
-struct Wq {
+struct Wq final : Made {
   Wq(Pd& domain, Cq& queue, ibv_wq& public_part)
-      : context(domain.context), pd(domain), cq(queue), handle(public_part) {
+      : Made(Kind::kWq, domain.context), pd(domain), cq(queue), handle(public_part) {
     doorbell.qp = &core;
   }
 
-  Context& context;
   Pd& pd;
   Cq& cq;
   ibv_wq& handle;
@@ -34,6 +33,9 @@ struct Wq {
   std::uint32_t max_sges = 0;
   std::atomic<std::uint32_t> users{0};  // indirection tables
   std::uint32_t events_given = 0;
+
+ private:
+  void leave_device() override;
 };
 
 // Null, and errno: EOPNOTSUPP where there are no raw packets.

@@ -50,17 +50,21 @@ Xrcd* open_xrcd(Context& context, const ibv_xrcd_init_attr& attributes) {
     errno = error;
     return nullptr;
   }
-  auto* const xrcd = new (std::nothrow) Xrcd{context, *domain};
-  if (xrcd != nullptr) return xrcd;
+  auto* const xrcd = new (std::nothrow) Xrcd(context, *domain);
+  if (xrcd != nullptr) {
+    xrcd->begin();
+    return xrcd;
+  }
   context.engine().xrc_domains().close(*domain);
   errno = ENOMEM;
   return nullptr;
 }
 
+void Xrcd::leave_device() { context.engine().xrc_domains().close(domain); }
+
 int close_xrcd(Xrcd* xrcd) {
   if (xrcd->users.load(std::memory_order_acquire) != 0) return EBUSY;
-  engine::Engine& engine = xrcd->context.engine();
-  if (!engine.is_abandoned()) engine.xrc_domains().close(xrcd->domain);
+  if (xrcd->is_live()) xrcd->end();
   delete xrcd;
   return 0;
 }

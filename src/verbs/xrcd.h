@@ -13,10 +13,14 @@
 
 namespace uroce::verbs {
 
-struct Xrcd {
-  Context& context;
+struct Xrcd final : Made {
+  Xrcd(Context& where, engine::XrcDomain& opened) : Made(Kind::kXrcd, where), domain(opened) {}
+
   engine::XrcDomain& domain;
   std::atomic<std::uint32_t> users{0};  // queue pairs and shared receive queues made with it
+
+ private:
+  void leave_device() override;
 };
 
 // Null, and errno: EBADF for no file, EAGAIN without O_CREAT when there is no such domain, EINVAL

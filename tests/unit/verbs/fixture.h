@@ -56,7 +56,7 @@ struct OtherContext {
   OtherContext(const OtherContext&) = delete;
   OtherContext& operator=(const OtherContext&) = delete;
 
-  std::unique_ptr<Context> context;
+  OpenContext context;
   PublicCq public_cq;
   Pd* pd;
   Td* td;
@@ -179,7 +179,7 @@ class VerbsTest : public testing::Test {
 
   engine::FakeParts fakes_;
   engine::Engine engine_;
-  std::unique_ptr<Context> context_;
+  OpenContext context_;
   Pd* pd_ = nullptr;
   PublicCq public_cq_;
   Cq* cq_ = nullptr;

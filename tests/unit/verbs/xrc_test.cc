@@ -142,7 +142,7 @@ TEST_F(XrcTest, ATargetOutlivesTheHandleOfItsMaker) {
 }
 
 TEST_F(XrcTest, AnotherContextsTargetIsNotToBeOpened) {
-  std::unique_ptr<Context> other(Context::make(engine_));
+  OpenContext other(Context::make(engine_));
   Xrcd* const theirs = open_xrcd(
       *other,
       {.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, .fd = file_, .oflags = 0});
