@@ -136,16 +136,16 @@ void CompletionChannel::write_waiting() {
 }
 
 bool Context::write_event(std::uint64_t element, std::uint32_t type) {
-  if (!async_) {
+  if (!async_.is_open()) {
     if (*async_descriptor_ < 0) return false;  // nobody can wait for events yet
-    async_.emplace(*async_descriptor_);
+    async_.open(*async_descriptor_);
   }
-  return async_->write(ib_uverbs_async_event_desc{element, type, 0});
+  return async_.write(ib_uverbs_async_event_desc{element, type, 0});
 }
 
 std::uint32_t Context::take_back_events(const void* element) {
-  if (!async_) return 0;
-  return async_->take_back<ib_uverbs_async_event_desc>(
+  if (!async_.is_open()) return 0;
+  return async_.take_back<ib_uverbs_async_event_desc>(
       [element](const ib_uverbs_async_event_desc& event) {
         return event.element == reinterpret_cast<std::uintptr_t>(element);
       });

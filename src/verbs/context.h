@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <optional>
 
 #include "base/list.h"
 #include "engine/engine.h"
@@ -29,7 +28,9 @@ struct Notifications {
 };
 
 struct CompletionChannel {
-  explicit CompletionChannel(const ibv_comp_channel& channel) : key(&channel), pipe(channel.fd) {}
+  explicit CompletionChannel(const ibv_comp_channel& channel) : key(&channel) {
+    pipe.open(channel.fd);
+  }
 
   // One more, now or as soon as there is room.
   void write(Notifications& notifications);
@@ -84,7 +85,7 @@ class Context final : public engine::PortListener {
         handles_(std::make_shared<Handles>()),
         read_descriptor_(read_descriptor),
         async_descriptor_(&read_descriptor_) {
-    async_.emplace(write_descriptor);
+    async_.open(write_descriptor);
   }
   Context(engine::Engine& engine, const Context& origin, const int& async_descriptor)
       : engine_(engine), handles_(origin.handles_), async_descriptor_(&async_descriptor) {}
@@ -95,7 +96,7 @@ class Context final : public engine::PortListener {
   std::shared_ptr<Handles> handles_;
   int read_descriptor_ = -1;
   const int* async_descriptor_;
-  std::optional<EventPipe> async_;  // of an imported one, from its first event on
+  EventPipe async_;  // of an imported one, open from its first event on
   std::mutex channels_mutex_;
   std::unique_ptr<CompletionChannel> channels_;
   UnusedPaths unused_paths_;

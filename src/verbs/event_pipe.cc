@@ -19,10 +19,12 @@ bool is_ready(int descriptor, short what) {
 
 }  // namespace
 
-EventPipe::EventPipe(int descriptor) {
+std::size_t EventPipe::page_bytes() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
+
+void EventPipe::open(int descriptor) {
   std::array<char, 32> path;
   std::snprintf(path.data(), path.size(), "/proc/self/fd/%d", descriptor);
-  descriptor_ = open(path.data(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
+  descriptor_ = ::open(path.data(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
   // Without /proc the description is shared; is_ready() then keeps us from blocking.
   if (descriptor_ < 0) descriptor_ = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
 }
@@ -36,7 +38,7 @@ std::size_t EventPipe::unread_bytes() const {
   return ioctl(descriptor_, FIONREAD, &bytes) == 0 ? static_cast<std::size_t>(bytes) : 0;
 }
 
-// A pipe takes and gives as few bytes as these whole or not at all.
+// A pipe takes and gives a page whole or not at all.
 bool EventPipe::write_bytes(const void* event, std::size_t bytes) {
   return is_ready(descriptor_, POLLOUT) &&
          ::write(descriptor_, event, bytes) == static_cast<ssize_t>(bytes);

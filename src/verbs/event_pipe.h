@@ -4,25 +4,33 @@
 // application makes of its descriptor, which is its own to set.
 //
 // Events that nobody read can be taken back, which the destruction of their object needs: the
-// kernel forgets them too. Whoever calls holds the shard's lock.
+// kernel forgets them too. Whoever calls holds the shard's lock, but to make one: that allocates.
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
+
+#include "engine/zeroed_memory.h"
 
 namespace uroce::verbs {
 
 class EventPipe {
  public:
+  // A pipe of the kernel's is full when its pages are, and has room for so much once so much was
+  // read. To take back less at a time would lose events of a full one.
+  static std::size_t page_bytes();
+
+  // Not open yet. `bytes_at_a_time` are taken back: a multiple of the page.
+  explicit EventPipe(std::size_t bytes_at_a_time = page_bytes()) : page_(bytes_at_a_time) {}
   // `descriptor`: of either end of the pipe.
-  explicit EventPipe(int descriptor);
+  void open(int descriptor);
   ~EventPipe();
   EventPipe(const EventPipe&) = delete;
   EventPipe& operator=(const EventPipe&) = delete;
 
-  [[nodiscard]] bool is_open() const { return descriptor_ >= 0; }
+  [[nodiscard]] bool is_open() const { return page_ && descriptor_ >= 0; }
 
   // False when the pipe is full.
   template <typename Event>
@@ -33,10 +41,10 @@ class EventPipe {
   // order.
   template <typename Event, typename IsDead>
   std::uint32_t take_back(IsDead is_dead) {
-    std::array<Event, kPageBytes / sizeof(Event)> page;
+    const std::span<Event> page = page_.as<Event>();
     std::uint32_t taken = 0;
     for (std::size_t left = unread_bytes(); left >= sizeof(Event);) {
-      const std::size_t bytes = read_some(page.data(), std::min(left, sizeof(page)));
+      const std::size_t bytes = read_some(page.data(), std::min(left, page.size_bytes()));
       // Another thread reads as well: what it has is not unread any more.
       if (bytes == 0) break;
       left -= bytes;
@@ -55,9 +63,7 @@ class EventPipe {
   // 0: there is nothing.
   [[nodiscard]] std::size_t read_some(void* events, std::size_t at_most);
 
-  // A pipe is full when its pages are, and has room for so much once so much was read.
-  static constexpr std::size_t kPageBytes = 4096;
-
+  engine::ZeroedMemory page_;
   int descriptor_ = -1;
 };
 

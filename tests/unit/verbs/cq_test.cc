@@ -123,7 +123,8 @@ TEST_F(ChannelTest, UnreadNotificationsGoWithTheirQueue) {
 class FullChannelTest : public ChannelTest {
  protected:
   FullChannelTest() {
-    EventPipe other(ends_[1]);
+    EventPipe other;
+    other.open(ends_[1]);
     while (other.write(kOthers)) {
     }
     EXPECT_EQ(req_notify_cq(*announced_, 0), 0);

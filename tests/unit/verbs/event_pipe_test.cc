@@ -12,12 +12,15 @@ namespace {
 
 class EventPipeTest : public testing::Test {
  protected:
-  EventPipeTest() : pipe_((make_pipe(ends_), ends_[1])) {}
+  EventPipeTest() { open(pipe_); }
   ~EventPipeTest() override {
     close(ends_[0]);
     close(ends_[1]);
   }
-  static void make_pipe(std::array<int, 2>& ends) { ASSERT_EQ(pipe2(ends.data(), O_CLOEXEC), 0); }
+  void open(EventPipe& pipe) {
+    ASSERT_EQ(pipe2(ends_.data(), O_CLOEXEC), 0);
+    pipe.open(ends_[1]);
+  }
   std::uint64_t next() {
     std::uint64_t event = 0;
     EXPECT_EQ(read(ends_[0], &event, sizeof(event)), static_cast<ssize_t>(sizeof(event)));
@@ -49,23 +52,36 @@ TEST_F(EventPipeTest, TakesBackTheUnreadEventsOfOneElement) {
   EXPECT_EQ(pipe_.take_back<std::uint64_t>([](std::uint64_t) { return true; }), 0U);
 }
 
+// How much is taken back at a time, and how much the pipe holds, in pages of the machine.
+struct Pages {
+  int at_a_time, pipe;
+};
+
+class FullEventPipeTest : public EventPipeTest, public testing::WithParamInterface<Pages> {};
+
 // A pipe counts pages: to read one event of a full one makes no room for another.
-TEST_F(EventPipeTest, OutOfAFullPipeOnlyTheDeadAreTaken) {
-  for (const int bytes : {65'536, 8'192}) {  // the second is what a user of many pipes gets
-    if (fcntl(ends_[1], F_SETPIPE_SZ, bytes) != bytes) continue;  // more than a user may have
-    std::uint64_t written = 0;
-    while (pipe_.write(written + 1)) ++written;
-    EXPECT_EQ(next(), 1U);  // the first page was begun
-    EXPECT_EQ(pipe_.take_back<std::uint64_t>([](std::uint64_t e) { return e % 500 == 0; }),
-              written / 500);
-    fcntl(ends_[0], F_SETFL, O_NONBLOCK);
-    for (std::uint64_t event = 2; event <= written; ++event) {
-      if (event % 500 == 0) continue;
-      ASSERT_EQ(next(), event);
-    }
-    fcntl(ends_[0], F_SETFL, 0);
+TEST_P(FullEventPipeTest, OnlyTheDeadAreTaken) {
+  const std::size_t page = EventPipe::page_bytes();
+  EventPipe pipe(page * static_cast<std::size_t>(GetParam().at_a_time));
+  pipe.open(ends_[1]);
+  const int bytes = static_cast<int>(page) * GetParam().pipe;
+  if (fcntl(ends_[1], F_SETPIPE_SZ, bytes) != bytes) GTEST_SKIP() << "more than a user may have";
+  std::uint64_t written = 0;
+  while (pipe.write(written + 1)) ++written;
+  EXPECT_EQ(next(), 1U);  // the first page was begun
+  EXPECT_EQ(pipe.take_back<std::uint64_t>([](std::uint64_t e) { return e % 500 == 0; }),
+            written / 500);
+  fcntl(ends_[0], F_SETFL, O_NONBLOCK);
+  for (std::uint64_t event = 2; event <= written; ++event) {
+    if (event % 500 == 0) continue;
+    ASSERT_EQ(next(), event);
   }
 }
+
+// Two pages are what a user of many pipes gets.
+INSTANTIATE_TEST_SUITE_P(Sizes, FullEventPipeTest,
+                         testing::Values(Pages{1, 16}, Pages{1, 2}, Pages{4, 16}, Pages{4, 2},
+                                         Pages{16, 16}, Pages{16, 2}));
 
 TEST_F(EventPipeTest, LeavesTheApplicationsDescriptorBlocking) {
   EXPECT_EQ(fcntl(ends_[0], F_GETFL) & O_NONBLOCK, 0);
