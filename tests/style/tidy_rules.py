@@ -61,10 +61,8 @@ EXCEPTIONS = {
         "CPU time that was used, not the time it is",
     ("clock", "src/sim/main.cc"):
         "how fast the simulator is, and for how long it goes on; inside there is virtual time only",
-    ("sleep", "src/datapath/directory/directory.cc"):
+    ("sleep", "src/posix/wait_for_lock.h"):
         "a lock on a file cannot be waited for with a deadline",
-    ("sleep", "src/datapath/directory/services.cc"):
-        "the same",
     ("sleep", "src/host/files.cc"):
         "the same",
     ("sleep", "src/datapath/dpdk/dpdk_datapath.cc"):

@@ -13,7 +13,6 @@
 // generation says the same number, and the next sweep finds it.
 #include "datapath/directory/directory.h"
 
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,6 +21,7 @@
 
 #include "base/check.h"
 #include "datapath/directory/process_state.h"
+#include "posix/wait_for_lock.h"
 
 namespace uroce::datapath {
 namespace {
@@ -229,13 +229,10 @@ std::string Directory::socket_path(SlotHandle handle, const char* purpose) const
 
 std::optional<GroupLock> Directory::lock_group() {
   std::unique_lock threads(file_->group_threads());
-  constexpr int kAttempts = 1000;
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    if (file_->try_lock(SharedFile::kGroupLock)) return GroupLock(file_, std::move(threads));
-    const timespec pause{.tv_sec = 0, .tv_nsec = 1'000'000};
-    ::nanosleep(&pause, nullptr);
+  if (!posix::wait_for_lock([this] { return file_->try_lock(SharedFile::kGroupLock); })) {
+    return std::nullopt;
   }
-  return std::nullopt;
+  return GroupLock(file_, std::move(threads));
 }
 
 GroupLock::~GroupLock() {

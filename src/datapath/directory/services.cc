@@ -2,12 +2,12 @@
 // Who offers which service of the communication manager. Claims are made under a lock, since two
 // must not be made at once; looking one up takes loads only, and a service that changes meanwhile
 // is found or not, as if the look had been a little later or earlier.
-#include <time.h>
 
 #include <cerrno>
 #include <cstring>
 
 #include "datapath/directory/directory.h"
+#include "posix/wait_for_lock.h"
 #include "wire/bth.h"
 #include "wire/bytes.h"
 #include "wire/management.h"
@@ -62,13 +62,7 @@ SlotHandle handle_of(std::uint64_t owner) {
 class Directory::ServicesLock {
  public:
   explicit ServicesLock(SharedFile& file) : file_(file), threads_(file.services_threads()) {
-    constexpr int kAttempts = 1'000;
-    constexpr timespec kPause{.tv_sec = 0, .tv_nsec = 1'000'000};
-    for (int attempt = 0; attempt < kAttempts; ++attempt) {
-      is_held_ = file.try_lock(SharedFile::kServicesLock);
-      if (is_held_) return;
-      ::nanosleep(&kPause, nullptr);
-    }
+    is_held_ = posix::wait_for_lock([&file] { return file.try_lock(SharedFile::kServicesLock); });
   }
   ~ServicesLock() {
     if (is_held_) file_.unlock(SharedFile::kServicesLock);

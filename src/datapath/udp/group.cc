@@ -2,7 +2,6 @@
 #include "datapath/udp/group.h"
 
 #include <netinet/in.h>
-#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -12,13 +11,13 @@
 
 #include "datapath/directory/table.h"
 #include "datapath/udp/group_sign.h"
+#include "posix/wait_for_lock.h"
 #include "wire/bth.h"
 #include "wire/bytes.h"
 
 namespace uroce::datapath::udp {
 namespace {
 
-constexpr int kLockAttempts = 1'000;  // a millisecond apart
 constexpr Duration kSweepInterval = milliseconds(50);
 constexpr Duration kMaintenanceInterval = milliseconds(1);
 constexpr Duration kSuspicionInterval = milliseconds(20);
@@ -65,11 +64,7 @@ Result<std::unique_ptr<Group>> Group::open(Directory& directory, std::uint16_t p
 Member Group::own() const { return member_of(directory_.own_slot()); }
 
 bool Group::lock() {
-  for (int attempt = 0; attempt < kLockAttempts; ++attempt) {
-    if (file_->try_lock()) return true;
-    poll(nullptr, 0, 1);
-  }
-  return false;
+  return posix::wait_for_lock([this] { return file_->try_lock(); });
 }
 
 Result<ReceiveSocket> Group::enter(const UdpOptions& options) {
