@@ -18,11 +18,11 @@
 #include "cli/port_holders.h"
 #include "datapath/directory/table.h"
 #include "datapath/dpdk_drivers.h"
-#include "host/ethtool.h"
 #include "host/files.h"
 #include "host/host_identity.h"
 #include "posix/capability.h"
 #include "posix/descriptor.h"
+#include "posix/interface.h"
 
 namespace uroce::cli {
 namespace {
@@ -112,7 +112,7 @@ std::vector<LinkFacts> look_at_links(const Setup& setup) {
     const host::Interface* interface = setup.network.find(device.netdev);
     if (interface == nullptr) continue;
     links.push_back({device.name, device.netdev, interface->kind,
-                     host::is_offload_on(device.netdev, "tx-udp-segmentation"),
+                     posix::is_offload_on(device.netdev, "tx-udp-segmentation"),
                      device.netdev == setup.network.default_route});
   }
   return links;

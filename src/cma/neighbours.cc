@@ -2,14 +2,9 @@
 #include "cma/neighbours.h"
 
 #include <net/if.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
-
-#include <algorithm>
-#include <cstring>
 
 #include "datapath/neighbour/kernel_tables.h"
-#include "posix/descriptor.h"
+#include "posix/interface.h"
 
 namespace uroce::cma {
 namespace {
@@ -17,13 +12,9 @@ namespace {
 // One look is a few microseconds for each neighbour.
 constexpr Duration kBetweenLooks = milliseconds(5);
 
-bool asks_neighbours(const char* interface) {
-  ifreq request{};
-  std::copy_n(interface, std::min<std::size_t>(std::strlen(interface), IFNAMSIZ - 1),
-              request.ifr_name);
-  const posix::Descriptor socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  if (!socket.is_open() || ioctl(socket.get(), SIOCGIFFLAGS, &request) != 0) return false;
-  return (request.ifr_flags & (IFF_NOARP | IFF_LOOPBACK)) == 0;
+bool asks_neighbours(const std::string& interface) {
+  const unsigned flags = posix::interface_flags(interface);
+  return flags != 0 && (flags & (IFF_NOARP | IFF_LOOPBACK)) == 0;
 }
 
 unsigned index_of(const Device& device) {
@@ -35,7 +26,7 @@ unsigned index_of(const Device& device) {
 std::optional<Gid> ask_neighbour(const Device& device, const Gid& destination) {
   const engine::Port& port = device.engine().port();
   if (device.is_on_its_own() || destination.is_multicast() || port.is_own_address(destination) ||
-      !asks_neighbours(port.device().netdev.c_str())) {
+      !asks_neighbours(port.device().netdev)) {
     return std::nullopt;
   }
   const datapath::KernelTables tables(index_of(device));

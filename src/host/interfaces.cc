@@ -17,7 +17,7 @@
 #include <memory>
 
 #include "host/address_monitor.h"
-#include "host/ethtool.h"
+#include "posix/interface.h"
 
 namespace uroce::host {
 namespace {
@@ -51,7 +51,7 @@ Interface interface_from(rtnl_link* link) {
   if (mac != nullptr && nl_addr_get_len(mac) == result.mac.size()) {
     std::memcpy(result.mac.data(), nl_addr_get_binary_addr(mac), result.mac.size());
   }
-  result.megabits_per_second = link_speed(result.name);
+  result.megabits_per_second = posix::link_speed(result.name);
   return result;
 }
 

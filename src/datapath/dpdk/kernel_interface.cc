@@ -17,6 +17,8 @@
 #include <cstring>
 
 #include "base/byte_order.h"
+#include "posix/descriptor.h"
+#include "posix/interface.h"
 #include "wire/icrc.h"
 
 namespace uroce::datapath {
@@ -65,19 +67,15 @@ Result<KernelInterface> find_kernel_interface(std::string_view name) {
   KernelInterface found{.name = std::string(name)};
   ifreq request{};
   name.copy(request.ifr_name, IFNAMSIZ - 1);
-  const int asking = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (asking < 0) return Error{errno, std::string("dpdk: socket: ") + strerror(errno)};
+  const posix::Descriptor asking(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!asking.is_open()) return Error{errno, std::string("dpdk: socket: ") + strerror(errno)};
   found.index = if_nametoindex(found.name.c_str());
-  if (found.index == 0 || ioctl(asking, SIOCGIFMTU, &request) != 0) {
-    const int error = errno;
-    close(asking);
-    return Error{error, "dpdk: interface " + found.name + ": " + strerror(error)};
+  if (found.index == 0 || ioctl(asking.get(), SIOCGIFMTU, &request) != 0) {
+    return Error{errno, "dpdk: interface " + found.name + ": " + strerror(errno)};
   }
   found.mtu_bytes = static_cast<std::uint16_t>(std::min(request.ifr_mtu, kMtuMax));
-  const bool has_flags = ioctl(asking, SIOCGIFFLAGS, &request) == 0;
-  const auto flags = static_cast<unsigned>(request.ifr_flags);
-  close(asking);
-  if (!has_flags || (flags & IFF_UP) == 0) {
+  const unsigned flags = posix::interface_flags(found.name);
+  if ((flags & IFF_UP) == 0) {
     return Error{ENETDOWN,
                  "dpdk: interface " + found.name + " is down: ip link set " + found.name + " up"};
   }

@@ -6,9 +6,9 @@
 #include <poll.h>
 
 #include "host/address_monitor.h"
-#include "host/ethtool.h"
 #include "host/gid_table.h"
 #include "host/host_identity.h"
+#include "posix/interface.h"
 #include "unit/host/support.h"
 
 namespace uroce::host {
@@ -107,10 +107,10 @@ TEST(Interfaces, TheDefaultRouteWithTheLowestMetricCounts) {
 TEST(Ethtool, SegmentationOfAVethIsSeen) {
   const bool ran = in_new_network([] {
     ASSERT_TRUE(ip("link add one type veth peer name two"));
-    EXPECT_EQ(is_offload_on("one", "tx-udp-segmentation"), true);
-    EXPECT_EQ(is_offload_on("one", "no-such-feature"), std::nullopt);
-    EXPECT_EQ(is_offload_on("none", "tx-udp-segmentation"), std::nullopt);
-    EXPECT_EQ(link_speed("none"), 0u);
+    EXPECT_EQ(posix::is_offload_on("one", "tx-udp-segmentation"), true);
+    EXPECT_EQ(posix::is_offload_on("one", "no-such-feature"), std::nullopt);
+    EXPECT_EQ(posix::is_offload_on("none", "tx-udp-segmentation"), std::nullopt);
+    EXPECT_EQ(posix::link_speed("none"), 0u);
   });
   if (!ran) GTEST_SKIP() << kSkip;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What the driver of an interface says through the ethtool ioctl; needs no privilege to read.
+// What the kernel says of a network interface through its ioctls; needs no privilege to read.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,12 @@
 #include <string>
 #include <string_view>
 
-namespace uroce::host {
+namespace uroce::posix {
 
+// IFF_UP and its like (<net/if.h>): none where there is no such interface.
+[[nodiscard]] unsigned interface_flags(const std::string& interface);
+// "veth"; empty when the kernel does not know.
+[[nodiscard]] std::string driver_of(const std::string& interface);
 // Megabits per second; 0 when the driver does not know.
 [[nodiscard]] std::uint32_t link_speed(const std::string& interface);
 
@@ -17,4 +21,4 @@ namespace uroce::host {
 [[nodiscard]] std::optional<bool> is_offload_on(const std::string& interface,
                                                 std::string_view feature);
 
-}  // namespace uroce::host
+}  // namespace uroce::posix

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "host/ethtool.h"
+#include "posix/interface.h"
 
 #include <linux/ethtool.h>
 #include <linux/sockios.h>
@@ -13,19 +13,22 @@
 #include <span>
 #include <vector>
 
-#include "host/files.h"
 #include "posix/descriptor.h"
 
-namespace uroce::host {
+namespace uroce::posix {
 namespace {
 
-bool ask(const std::string& interface, void* command) {
-  ifreq request{};
+bool ask(const std::string& interface, unsigned long what, ifreq& request) {
   if (interface.size() >= sizeof request.ifr_name) return false;
   std::memcpy(request.ifr_name, interface.data(), interface.size());
-  request.ifr_data = static_cast<char*>(command);
-  const posix::Descriptor socket_descriptor(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  return socket_descriptor.is_open() && ioctl(socket_descriptor.get(), SIOCETHTOOL, &request) == 0;
+  const Descriptor socket_descriptor(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  return socket_descriptor.is_open() && ioctl(socket_descriptor.get(), what, &request) == 0;
+}
+
+bool ask(const std::string& interface, void* ethtool_command) {
+  ifreq request{};
+  request.ifr_data = static_cast<char*>(ethtool_command);
+  return ask(interface, SIOCETHTOOL, request);
 }
 
 // An ethtool command with an array behind it. uint64_t storage, so that it is aligned for any.
@@ -55,14 +58,26 @@ std::optional<std::uint32_t> feature_index(const std::string& interface, std::ui
   names.command->len = count;
   if (!ask(interface, names.command)) return std::nullopt;
   for (std::uint32_t i = 0; i < count; ++i) {
-    const auto* name =
-        reinterpret_cast<const char*>(names.command->data) + std::size_t{i} * ETH_GSTRING_LEN;
+    const auto* name = static_cast<const char*>(static_cast<const void*>(names.command->data)) +
+                       std::size_t{i} * ETH_GSTRING_LEN;
     if (feature == std::string_view(name, strnlen(name, ETH_GSTRING_LEN))) return i;
   }
   return std::nullopt;
 }
 
 }  // namespace
+
+unsigned interface_flags(const std::string& interface) {
+  ifreq request{};
+  if (!ask(interface, SIOCGIFFLAGS, request)) return 0;
+  return static_cast<unsigned short>(request.ifr_flags);
+}
+
+std::string driver_of(const std::string& interface) {
+  ethtool_drvinfo driver{};
+  driver.cmd = ETHTOOL_GDRVINFO;
+  return ask(interface, &driver) ? driver.driver : "";
+}
 
 std::uint32_t link_speed(const std::string& interface) {
   // The driver answers with the negative number of words it wants for its link mode masks.
@@ -90,4 +105,4 @@ std::optional<bool> is_offload_on(const std::string& interface, std::string_view
   return (features.command->features[*index / 32].active >> (*index % 32) & 1) != 0;
 }
 
-}  // namespace uroce::host
+}  // namespace uroce::posix
