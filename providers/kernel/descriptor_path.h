@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// "/proc/self/fd/3" and the like without printf, which a signal handler may not call.
+// "/proc/self/fd/3" and the like without printf, which a signal handler may not call; and closing.
 #pragma once
 
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 namespace uroce::kernel {
 
-inline constexpr std::size_t kDecimalBytesMax = 11;  // with the final 0
+inline constexpr std::size_t kDecimalBytesMax = 21;  // with the final 0
 
-inline void write_decimal(unsigned value, char* text) {
+inline void write_decimal(std::uint64_t value, char* text) {
   char digits[kDecimalBytesMax];
   std::size_t count = 0;
   do {
@@ -27,7 +30,13 @@ inline constexpr std::size_t kDescriptorPathBytes = kDescriptorFolder.size() + k
 
 inline void write_descriptor_path(int descriptor, char (&path)[kDescriptorPathBytes]) {
   memcpy(path, kDescriptorFolder.data(), kDescriptorFolder.size());
-  write_decimal(static_cast<unsigned>(descriptor), path + kDescriptorFolder.size());
+  write_decimal(static_cast<std::uint64_t>(descriptor), path + kDescriptorFolder.size());
+}
+
+inline void close_keeping_errno(int descriptor) {
+  const int saved_errno = errno;
+  close(descriptor);
+  errno = saved_errno;
 }
 
 }  // namespace uroce::kernel

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdarg.h>
 
+#include "counters.h"
 #include "interposed.h"
 #include "node.h"
 #include "tree.h"
@@ -18,11 +19,12 @@ mode_t take_mode(int flags, va_list arguments) {
   return has_mode(flags) ? static_cast<mode_t>(va_arg(arguments, unsigned)) : 0;
 }
 
-// A node that opens itself, or else whatever open(place) opens.
+// A node that opens itself, a counter, or else whatever open(place) opens.
 template <typename Open>
 int open_at(int folder, const char* path, int flags, Open open) {
   int descriptor = -1;
-  if (open_node(folder, path, flags, descriptor)) [[unlikely]]
+  if (open_node(folder, path, flags, descriptor) || open_counter(folder, path, flags, descriptor))
+      [[unlikely]]
     return descriptor;
   return redirect(folder, path, open);
 }
@@ -94,19 +96,21 @@ UROCE_INTERPOSE(creat64, int, (const char* path, mode_t mode)) {
 }
 
 UROCE_INTERPOSE(fopen, FILE*, (const char* path, const char* mode)) {
-  return redirect(path, [=](const char* place) { return next().fopen(place, mode); });
+  return open_as_stream(path, [=](const char* place) { return next().fopen(place, mode); });
 }
 
 UROCE_INTERPOSE(fopen64, FILE*, (const char* path, const char* mode)) {
-  return redirect(path, [=](const char* place) { return next().fopen64(place, mode); });
+  return open_as_stream(path, [=](const char* place) { return next().fopen64(place, mode); });
 }
 
 UROCE_INTERPOSE(freopen, FILE*, (const char* path, const char* mode, FILE* stream)) {
-  return redirect(path, [=](const char* place) { return next().freopen(place, mode, stream); });
+  return open_as_stream(path,
+                        [=](const char* place) { return next().freopen(place, mode, stream); });
 }
 
 UROCE_INTERPOSE(freopen64, FILE*, (const char* path, const char* mode, FILE* stream)) {
-  return redirect(path, [=](const char* place) { return next().freopen64(place, mode, stream); });
+  return open_as_stream(path,
+                        [=](const char* place) { return next().freopen64(place, mode, stream); });
 }
 
 }  // namespace uroce::kernel

@@ -113,14 +113,15 @@ bool find_plain(std::string_view text, const PlainPath& plain, Want want, char (
     return plain.goes_up_from_root() && join(path.empty() ? "/" : path, "", place);
 
   Stat status;
-  const bool as_written = text.starts_with('/') && is_in_tree(text, place, status);
+  const bool as_written =
+      want != Want::kPlainPlace && text.starts_with('/') && is_in_tree(text, place, status);
   if (!as_written && !is_in_tree(path, place, status)) return false;
 
   if (!is_in_node_folder(path) || !S_ISREG(status.st_mode)) return true;
   const NodeKind* kind = find_node_kind(path);
   if (kind == nullptr) return false;
   node_was_seen.store(true, std::memory_order_relaxed);
-  return want == Want::kPlace || join(kind->stand_in, "", place);
+  return want != Want::kContent || join(kind->stand_in, "", place);
 }
 
 bool starts_with(const char* text, const char* word) {

@@ -22,8 +22,8 @@
 namespace uroce::kernel {
 
 // What a path becomes: a node's stand-in for those who use it, its place in the tree for those
-// who ask for names.
-enum class Want { kContent, kPlace };
+// who ask for names; and that, named without needless parts, for those who compare names.
+enum class Want { kContent, kPlace, kPlainPlace };
 
 // The folder, or an empty string when the library has nothing to do; set by prepare().
 extern char tree_path[PATH_MAX / 2];

@@ -34,12 +34,6 @@ constexpr ib_uverbs_cmd_hdr kCreateCompChannel{
 };
 static_assert(sizeof(CreateCompChannel) == kUverbsCommandBytes);
 
-void close_keeping_errno(int descriptor) {
-  const int saved_errno = errno;
-  close(descriptor);
-  errno = saved_errno;
-}
-
 int open_pipe_both_ways() {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return -1;
@@ -58,7 +52,7 @@ int open_fifo_both_ways() {
   const std::size_t bytes = strlen(tree_path);
   memcpy(path, tree_path, bytes);
   memcpy(path + bytes, kName.data(), kName.size());
-  write_decimal(static_cast<unsigned>(gettid()), path + bytes + kName.size());
+  write_decimal(static_cast<std::uint64_t>(gettid()), path + bytes + kName.size());
   if (mkfifo(path, 0600) != 0) return -1;
   const int channel = next().open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
   const int saved_errno = errno;

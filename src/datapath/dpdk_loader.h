@@ -31,7 +31,8 @@ struct DpdkOptions {
   // Packets to other addresses are not ours. For an interface that the kernel owns this may be
   // empty: then all are. Where nobody owns the port, these are the addresses that it answers for.
   std::vector<InterfaceAddress> addresses = {};
-  bool verify_icrc = true;  // of what is received; what is sent always carries one
+  bool verify_icrc = true;               // of what is received; what is sent always carries one
+  DatapathCounters* counters = nullptr;  // where it counts, outliving it; null: its own
 };
 
 struct DpdkPort {
@@ -47,7 +48,7 @@ struct DpdkPort {
 // What crosses the module's one symbol. Loader and module come from one build; the number tells a
 // stale module of an older installation before it can do harm.
 struct DpdkOpenRequest {
-  static constexpr std::uint32_t kInterfaceVersion = 3;
+  static constexpr std::uint32_t kInterfaceVersion = 4;
   std::uint32_t interface_version = kInterfaceVersion;
   const DpdkOptions* options = nullptr;
   DpdkPort port;

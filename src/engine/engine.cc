@@ -47,7 +47,8 @@ Instant sum_or_never(Instant t, Duration d) {
 }  // namespace
 
 Engine::Engine(EngineParts parts, const Upcalls& upcalls)
-    : parts_(std::move(parts)),
+    : hca_(parts.counters != nullptr ? parts.counters->counters().transport : own_counters_),
+      parts_(std::move(parts)),
       upcalls_(upcalls),
       qpns_(*parts_.blocks),
       region_slots_(lock_, hca_.regions()),
@@ -356,6 +357,7 @@ void Engine::abandon_in_child() {
   for (const auto& datapath : parts_.links) {
     if (datapath != nullptr) datapath->abandon_in_child();
   }
+  if (parts_.counters != nullptr) parts_.counters->abandon_in_child();
   parts_.blocks->abandon_in_child();
   parts_.port->abandon_in_child();
   if (kick_descriptor_ >= 0) close(kick_descriptor_);

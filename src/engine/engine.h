@@ -23,6 +23,7 @@
 #include "base/list.h"
 #include "datapath/directory/directory.h"
 #include "engine/clock.h"
+#include "engine/counter_row.h"
 #include "engine/doorbell.h"
 #include "engine/key_source.h"
 #include "engine/mapped_range.h"
@@ -64,6 +65,9 @@ class PortListener {
 struct EngineParts {
   std::unique_ptr<BlockSource> blocks;
   datapath::Directory* directory = nullptr;  // the blocks', where they come from one
+  // Whose number is its slot in the directory, so it goes before that; the links count in it.
+  // Null: nobody else sees what is counted.
+  std::unique_ptr<CounterRow> counters;
   std::array<std::unique_ptr<Datapath>, transport::kLinkCount> links;
   std::unique_ptr<Port> port;
 };
@@ -112,6 +116,8 @@ class Engine final : private transport::HostOracle {
   [[nodiscard]] datapath::Directory* directory() { return parts_.directory; }
   // The uplink takes and lends whole Ethernet frames.
   [[nodiscard]] bool has_raw_packets() const;
+  // Since it was opened.
+  [[nodiscard]] PortCounters counted();
 
   // --- The helper thread ----------------------------------------------------------------------
   struct Look {
@@ -166,6 +172,7 @@ class Engine final : private transport::HostOracle {
   void kick();
 
   alignas(64) ShardLock lock_;
+  transport::Counters own_counters_;  // where nobody else sees them
   transport::Hca hca_;
   transport::TxBurst burst_;
   std::array<RxPacket, 32> received_;

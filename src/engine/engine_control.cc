@@ -159,6 +159,16 @@ int Engine::join_group(const Gid& group) {
   return error;
 }
 
+PortCounters Engine::counted() {
+  PortCounters all;
+  const Section section(*this);
+  all.transport = hca_.counters();
+  for (transport::LinkId id = 0; id < transport::kLinkCount; ++id) {
+    if (link(id) != nullptr) all.links[id] = link(id)->counters();
+  }
+  return parts_.counters == nullptr ? all : difference(all, parts_.counters->before());
+}
+
 bool Engine::has_raw_packets() const {
   const Datapath* const uplink = link(transport::kUplink);
   return uplink != nullptr && uplink->capabilities().max_frame_bytes != 0;

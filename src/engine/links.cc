@@ -35,6 +35,20 @@ class DirectoryBlocks final : public BlockSource {
   std::unique_ptr<datapath::Directory> directory_;
 };
 
+// Null, and the device counts for itself alone, where there is no room for more.
+std::unique_ptr<CounterRow> open_counters(const std::string& folder, const host::TreeDevice& device,
+                                          const datapath::Directory& directory) {
+  const std::string file = folder + "/" + host::counters_file(device.netdev, device.node_guid);
+  auto row = CounterRow::open(file, directory.own_slot().index);
+  if (row) return std::move(*row);
+  log(LogLevel::kWarn, device.name + ": is not in hw_counters: " + row.error().message);
+  return nullptr;
+}
+
+DatapathCounters* of_link(const std::unique_ptr<CounterRow>& row, transport::LinkId link) {
+  return row == nullptr ? nullptr : &row->counters().links[link];
+}
+
 Result<host::TreeDevice> find_device(const host::HeldTree& tree, const std::string& name) {
   auto devices = host::read_device_tree(tree);
   if (!devices) return devices.error();
@@ -50,7 +64,8 @@ struct Uplink {
 };
 
 Result<Uplink> open_udp(datapath::Directory& directory, const host::Config& config,
-                        const host::TreeDevice& device, const host::HostNetwork& network) {
+                        const host::TreeDevice& device, const host::HostNetwork& network,
+                        DatapathCounters* counters) {
   const host::Interface* interface = network.find(device.netdev);
   if (interface == nullptr) {
     return Error{ENODEV, device.name + ": no interface " + device.netdev};
@@ -60,16 +75,19 @@ Result<Uplink> open_udp(datapath::Directory& directory, const host::Config& conf
                   .interface_mtu = interface->mtu_bytes,
                   .port = config.udp_port,
                   .verify_icrc = config.verify_icrc,
-                  .bits_per_second = std::uint64_t{interface->megabits_per_second} * 1'000'000});
+                  .bits_per_second = std::uint64_t{interface->megabits_per_second} * 1'000'000,
+                  .counters = counters});
   if (!link) return link.error();
   return Uplink{std::move(*link)};
 }
 
-Result<Uplink> open_dpdk_port(const host::Config& config, const host::TreeDevice& device) {
+Result<Uplink> open_dpdk_port(const host::Config& config, const host::TreeDevice& device,
+                              DatapathCounters* counters) {
   datapath::DpdkOptions options{.spec = config.uplink.dpdk_spec,
                                 .interface = device.netdev,
                                 .addresses = {},
-                                .verify_icrc = config.verify_icrc};
+                                .verify_icrc = config.verify_icrc,
+                                .counters = counters};
   for (const host::PrefixAddress& address : config.addresses) {
     options.addresses.push_back({address.gid, address.prefix_length});
   }
@@ -79,12 +97,13 @@ Result<Uplink> open_dpdk_port(const host::Config& config, const host::TreeDevice
 }
 
 Result<Uplink> open_uplink(datapath::Directory& directory, const host::Config& config,
-                           const host::TreeDevice& device, const host::HostNetwork& network) {
+                           const host::TreeDevice& device, const host::HostNetwork& network,
+                           DatapathCounters* counters) {
   switch (config.uplink.kind) {
     case host::UplinkKind::kUdp:
-      return open_udp(directory, config, device, network);
+      return open_udp(directory, config, device, network, counters);
     case host::UplinkKind::kDpdk:
-      return open_dpdk_port(config, device);
+      return open_dpdk_port(config, device, counters);
     case host::UplinkKind::kNone:
       break;
   }
@@ -140,12 +159,15 @@ Result<EngineParts> make_parts(const std::string& device, const host::Environmen
 
   EngineParts parts;
   auto blocks = std::make_unique<DirectoryBlocks>(std::move(*directory));
+  parts.counters = open_counters(folder->network_path, *found, blocks->directory());
   if (config->local) {
-    auto local = datapath::ShmDatapath::create(blocks->directory(), {});
+    auto local = datapath::ShmDatapath::create(
+        blocks->directory(), {.counters = of_link(parts.counters, transport::kLocalLink)});
     if (!local) return local.error();
     parts.links[transport::kLocalLink] = std::move(*local);
   }
-  auto uplink = open_uplink(blocks->directory(), *config, *found, *network);
+  auto uplink = open_uplink(blocks->directory(), *config, *found, *network,
+                            of_link(parts.counters, transport::kUplink));
   if (!uplink) return uplink.error();
   parts.links[transport::kUplink] = std::move(uplink->datapath);
   auto capture = open_capture(*config, device);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "engine/report.h"
 
-#include <array>
 #include <cstdint>
 #include <string_view>
 
@@ -79,19 +78,11 @@ std::string describe(std::string_view name, const DatapathCounters& c) {
 }  // namespace
 
 std::vector<std::string> describe_counters(Engine& engine) {
-  transport::Counters counters;
-  std::array<DatapathCounters, transport::kLinkCount> of_links;
-  {
-    Engine::Section section(engine);
-    counters = section.hca().counters();
-    for (transport::LinkId id = 0; id < transport::kLinkCount; ++id) {
-      if (engine.link(id) != nullptr) of_links[id] = engine.link(id)->counters();
-    }
-  }
-  std::vector<std::string> lines{describe(counters)};
+  const PortCounters counters = engine.counted();
+  std::vector<std::string> lines{describe(counters.transport)};
   for (transport::LinkId id = 0; id < transport::kLinkCount; ++id) {
     const Datapath* link = engine.link(id);
-    if (link != nullptr) lines.push_back(describe(link->capabilities().name, of_links[id]));
+    if (link != nullptr) lines.push_back(describe(link->capabilities().name, counters.links[id]));
   }
   return lines;
 }

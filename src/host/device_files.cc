@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "host/port_attributes.h"
+#include "host/port_counters.h"
 
 namespace uroce::host {
 namespace {
@@ -91,22 +92,40 @@ Result<Done> write_texts(const std::string& prefix, const NamedTexts& texts) {
   return Done{};
 }
 
-// Files `prefix`0 to `prefix`kLength-1 with one text: one file, many names.
-Result<Done> write_repeated(const std::string& prefix, std::string_view text) {
-  const std::string first = prefix + "0";
+// One text: one file, many names.
+Result<Done> write_repeated(const std::vector<std::string>& names, std::string_view text) {
+  const std::string& first = names.front();
   if (Result<Done> r = write_file(first, text); !r) return r;
-  for (std::size_t i = 1; i < GidTable::kLength; ++i) {
-    const std::string name = prefix + std::to_string(i);
-    if (link(first.c_str(), name.c_str()) == 0) continue;
+  for (const std::string& name : names) {
+    if (name == first || link(first.c_str(), name.c_str()) == 0) continue;
     // A file system without hard links, or with a low limit on them.
     if (Result<Done> r = write_file(name, text); !r) return r;
   }
   return Done{};
 }
 
+// For each place in a GID table.
+Result<Done> write_numbered(const std::string& prefix, std::string_view text) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < GidTable::kLength; ++i) names.push_back(prefix + std::to_string(i));
+  return write_repeated(names, text);
+}
+
+Result<Done> write_counters(const std::string& port) {
+  std::vector<std::string> names;
+  for (const PortCounter& counter : kPortCounters) {
+    names.push_back(port + std::string(counter.folder) + "/" + std::string(counter.name));
+  }
+  if (Result<Done> r = write_repeated(names, kNotCounted); !r) return r;
+  const std::string lifespan = port + std::string(kHardwareCounters) + "/" + std::string(kLifespan);
+  return write_file(lifespan, "0\n");
+}
+
 Result<Done> make_device_directories(const std::string& path, const Device& device) {
-  std::vector<std::string> names = {"ports/1/gids", "ports/1/gid_attrs/types",
-                                    "ports/1/gid_attrs/ndevs", "ports/1/pkeys", "device/net"};
+  std::vector<std::string> names = {
+      "ports/1/gids",  "ports/1/gid_attrs/types", "ports/1/gid_attrs/ndevs",
+      "ports/1/pkeys", "ports/1/counters",        "ports/1/hw_counters",
+      "device/net"};
   if (!device.netdev.empty()) names.push_back("device/net/" + device.netdev);
   for (const std::string& name : names) {
     if (Result<Done> r = make_directories(path + "/" + name, kDirectoryMode); !r) return r;
@@ -115,9 +134,9 @@ Result<Done> make_device_directories(const std::string& path, const Device& devi
 }
 
 Result<Done> write_empty_gid_table(const std::string& port) {
-  if (Result<Done> r = write_repeated(port + "gids/", gid_text(Gid{})); !r) return r;
-  if (Result<Done> r = write_repeated(port + "gid_attrs/types/", "RoCE v2\n"); !r) return r;
-  return write_repeated(port + "gid_attrs/ndevs/", "");
+  if (Result<Done> r = write_numbered(port + "gids/", gid_text(Gid{})); !r) return r;
+  if (Result<Done> r = write_numbered(port + "gid_attrs/types/", "RoCE v2\n"); !r) return r;
+  return write_numbered(port + "gid_attrs/ndevs/", "");
 }
 
 // True when the file was different.
@@ -139,6 +158,7 @@ Result<Done> write_device_files(const std::string& path, const Device& device) {
     if (Result<Done> r = write_texts(net, netdev_texts(device)); !r) return r;
   }
   if (Result<Done> r = write_empty_gid_table(port); !r) return r;
+  if (Result<Done> r = write_counters(port); !r) return r;
   const Result<bool> filled =
       update_device_files(path, device.netdev, GidTable(device.gids), device.active);
   if (!filled) return filled.error();

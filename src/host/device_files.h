@@ -6,11 +6,11 @@
 //   ports/1/gids/N                       all-zero where the slot is empty
 //   ports/1/gid_attrs/{types,ndevs}/N    "RoCE v2"; the interface, empty where the slot is
 //   ports/1/pkeys/0
+//   ports/1/{hw_counters,counters}/NAME  what the preloaded library answers (port_counters.h)
 //   device/{numa_node local_cpus local_cpulist net/IF/{ifindex address type dev_id dev_port}}
 //
 // libibverbs wants gids/N and types/N for every index, so all kLength of each exist; equal ones
-// are hard links to one file, which keeps a tree at a few pages of tmpfs. There are no counters:
-// a file of zeros would be a claim.
+// are hard links to one file, which keeps a tree at a few pages of tmpfs.
 #pragma once
 
 #include <string>

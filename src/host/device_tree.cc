@@ -9,6 +9,7 @@
 #include <cstdio>
 
 #include "host/hash.h"
+#include "host/port_counters.h"
 
 namespace uroce::host {
 namespace {
@@ -20,6 +21,7 @@ constexpr std::string_view kMiscClass = "/sys/class/misc";
 constexpr std::string_view kNodes = "/dev/infiniband";
 constexpr std::string_view kRdmaCmAbi = "4\n";
 constexpr std::string_view kInUse = "/in-use";
+constexpr std::string_view kCounters = "/counters";
 
 // IB_USER_VERBS_ABI_VERSION, and our own provider's.
 constexpr std::string_view kVerbsAbi = "6\n", kDeviceAbi = "1\n";
@@ -35,7 +37,7 @@ std::string below(const std::string& tree, std::string_view part, std::string_vi
 
 std::string tree_name(const std::vector<Device>& devices, const KernelRdma& kernel) {
   Hash hash;
-  hash.add(UROCE_VERSION).add(GidTable::kLength).add(kRdmaCmAbi);
+  hash.add(UROCE_VERSION).add(GidTable::kLength).add(kRdmaCmAbi).add(sizeof(PortCounters));
   for (const Device& device : devices) {
     hash.add(device.name).add(device.netdev).add(device.node_guid);
     hash.add(static_cast<std::uint64_t>(device.interface_index)).add(format_mac(device.mac));
@@ -75,9 +77,17 @@ Result<Done> link_to_kernel(const std::string& tree, const KernelRdma& kernel) {
   return Done{};
 }
 
+// Dangling until somebody counts.
+Result<Done> link_counters(const std::string& tree, const Device& device) {
+  const std::string path = below(tree, kCounters, device.name);
+  const std::string target = "../../" + counters_file(device.netdev, device.node_guid);
+  if (symlink(target.c_str(), path.c_str()) == 0) return Done{};
+  return system_error(path, "cannot be linked");
+}
+
 Result<Done> write_tree(const std::string& tree, const std::vector<Device>& devices,
                         const KernelRdma& kernel) {
-  for (const std::string_view part : {kVerbsClass, kDeviceClass, kNodes}) {
+  for (const std::string_view part : {kVerbsClass, kDeviceClass, kNodes, kCounters}) {
     if (Result<Done> r = make_directories(below(tree, part), kDirectoryMode); !r) return r;
   }
   const std::string verbs_abi = below(tree, kVerbsClass, "abi_version");
@@ -90,6 +100,7 @@ Result<Done> write_tree(const std::string& tree, const std::vector<Device>& devi
     if (Result<Done> r = write_uverbs(tree, devices[i], number); !r) return r;
     const std::string path = below(tree, kDeviceClass, devices[i].name);
     if (Result<Done> r = write_device_files(path, devices[i]); !r) return r;
+    if (Result<Done> r = link_counters(tree, devices[i]); !r) return r;
   }
   return Done{};
 }
@@ -181,6 +192,13 @@ Result<bool> update_device(const std::string& tree, const std::string& name,
 }  // namespace
 
 std::string in_use_file(const std::string& tree) { return below(tree, kInUse); }
+
+std::string counters_file(const std::string& netdev, std::uint64_t node_guid) {
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), "counters-%zu-%016llx-%s", sizeof(PortCounters),
+                static_cast<unsigned long long>(node_guid), netdev.c_str());
+  return text.data();
+}
 
 std::string trees_lock_file(const std::string& network_path) {
   return network_path + "/trees.lock";

@@ -9,6 +9,8 @@
 //                                                business: a character device 1:3, as `dev` says
 //   the same places                              links to what the kernel has there itself
 //                                                (kernel_rdma.h); our numbers N follow its
+//   <tree>/counters/uroceN                       a link to what the port counts, which outlives
+//                                                the tree (counters_file)
 //   <tree>/in-use                                lock file, below; its time is when the tree was
 //                                                prepared last
 //
@@ -57,6 +59,10 @@ struct HeldTree {
 
 // Our devices. Only of a held tree: between reading and holding the indices could move.
 [[nodiscard]] Result<std::vector<TreeDevice>> read_device_tree(const HeldTree& tree);
+
+// Beside the trees: what all engines of a port on that interface (empty: none of the kernel's) have
+// counted (port_counters.h). Another layout has another name.
+[[nodiscard]] std::string counters_file(const std::string& netdev, std::uint64_t node_guid);
 
 // For who manages trees as such.
 [[nodiscard]] std::string in_use_file(const std::string& tree);

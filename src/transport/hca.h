@@ -31,6 +31,8 @@ namespace uroce::transport {
 class Hca {
  public:
   Hca() = default;
+  // Counts in `counters`, which outlive it.
+  explicit Hca(Counters& counters) : state_(counters) {}
   Hca(const Hca&) = delete;
   Hca& operator=(const Hca&) = delete;
 

@@ -55,6 +55,10 @@ struct LinkState {
 };
 
 struct HcaState {
+  HcaState() = default;
+  // Counts there instead of here.
+  explicit HcaState(Counters& elsewhere) : counters(elsewhere) {}
+
   std::array<LinkState, kLinkCount> links;
   Demux demux;
   MulticastTable multicast;
@@ -63,7 +67,9 @@ struct HcaState {
   Deadlines deadlines;        // ACK timers and RNR waits
   Deadlines early_deadlines;  // recovery.h
   Stash stash;
-  Counters counters;
+  Counters own_counters;
+  Counters& counters = own_counters;
+  std::uint64_t counted_and_refused = 0;  // packets, of those that are sent again
   const HostOracle* oracle = nullptr;
   std::uint32_t responses_due = 0;          // QPs that owe a response
   List<Qp, &Qp::unsettled_hook> unsettled;  // unreliable.h

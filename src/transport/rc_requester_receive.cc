@@ -124,19 +124,19 @@ void on_nak(HcaState& hca, Instant now, Qp& qp, const wire::PacketView& view) {
     ++hca.counters.rx_stale_response;
     return;
   }
+  const bool is_rnr = syndrome.kind() == SyndromeKind::kRnrNak;
+  const bool is_gap = !is_rnr && syndrome.nak_code() == wire::NakCode::kPsnSequence;
+  ++(is_rnr ? hca.counters.rnr_naks_received : hca.counters.naks_received);
+  if (is_gap) ++hca.counters.sequence_naks_received;
   const Psn psn = view.bth.psn;
   if (psn != qp.requester.oldest_unacked_psn &&
       ack_through(hca, now, qp, psn - 1) == Acknowledged::kGap) {
     return on_implied_nak(hca, now, qp, psn, Recovery::Told::kSequenceNak);
   }
   if (qp.state.load(std::memory_order_relaxed) == QpState::kErr) return;
-  if (syndrome.kind() == SyndromeKind::kRnrNak) {
-    ++hca.counters.rnr_naks_received;
+  if (is_rnr) {
     on_rnr_nak(hca, now, qp, syndrome.rnr_timer());
-    return;
-  }
-  ++hca.counters.naks_received;
-  if (syndrome.nak_code() == wire::NakCode::kPsnSequence) {
+  } else if (is_gap) {
     on_sequence_nak(hca, now, qp);
   } else {
     fail_oldest(hca, qp, status_of(syndrome.nak_code()));

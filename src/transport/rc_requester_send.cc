@@ -217,7 +217,10 @@ void build_read(TxFrame& frame, const Qp& qp, const SendWqe& wqe, Psn psn, std::
   address_request(burst.filled(), qp, wqe, {FrameTag::Kind::kResend, hole.first, 0});
   burst.commit(pieces);
   on_sent_again(now, qp, hole);
-  hca.counters.retransmitted_packets += hole.packets;
+  // What was refused is counted already: counters never fall.
+  const auto counted = std::min<std::uint64_t>(hca.counted_and_refused, hole.packets);
+  hca.counted_and_refused -= counted;
+  hca.counters.retransmitted_packets += hole.packets - counted;
   return true;
 }
 

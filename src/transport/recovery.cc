@@ -234,7 +234,7 @@ void unsend_missing(HcaState& hca, Qp& qp, Psn first) {
     if (hole.first != first || hole.is_due) continue;
     hole.is_due = true;
     ++recovery.due_count;
-    hca.counters.retransmitted_packets -= hole.packets;
+    hca.counted_and_refused += hole.packets;
   }
   stop_probe(qp.requester.round_trip);
 }

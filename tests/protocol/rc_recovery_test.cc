@@ -218,6 +218,29 @@ TEST_F(RcRecovery, SendsOnlyWhatIsMissingAndThatOnce) {
   complete();
 }
 
+// What others read of a port's counters never falls.
+TEST_F(RcRecovery, WhatIsRefusedAndSentLaterCountsOnce) {
+  post_write(1, 8 * kMtu);
+  (void)transmits();
+  nak(103, NakCode::kPsnSequence);
+  endpoint.refuses = true;
+  EXPECT_THAT(transmits(), IsEmpty());
+  EXPECT_EQ(counters().retransmitted_packets, 1U);
+  endpoint.refuses = false;
+  EXPECT_THAT(transmits(), ElementsAre(middle(103)));
+  EXPECT_EQ(counters().retransmitted_packets, 1U);
+}
+
+TEST_F(RcRecovery, NaksOfGapsAreCountedApart) {
+  post_write(1, 8 * kMtu);
+  (void)transmits();
+  nak(103, NakCode::kPsnSequence);
+  nak(103, NakCode::kPsnSequence);
+  nak(103, NakCode::kRemoteAccess);
+  EXPECT_EQ(counters().sequence_naks_received, 2U);
+  EXPECT_EQ(counters().naks_received, 3U);
+}
+
 TEST_F(RcRecovery, GoesBackForAPeerThatHasDroppedTheRest) {
   post_write(1, 8 * kMtu);
   (void)transmits();

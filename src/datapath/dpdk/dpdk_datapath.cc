@@ -14,7 +14,8 @@ constexpr timespec kUntilRead{0, 100'000'000};
 
 }  // namespace
 
-DpdkDatapath::DpdkDatapath(Parts parts, const Limits& limits, ReceiveOptions receive)
+DpdkDatapath::DpdkDatapath(Parts parts, const Limits& limits, ReceiveOptions receive,
+                           DatapathCounters* counters)
     : parts_(std::move(parts)),
       capabilities_{.name = "dpdk",
                     .max_path_mtu = limits.path_mtu,
@@ -24,6 +25,8 @@ DpdkDatapath::DpdkDatapath(Parts parts, const Limits& limits, ReceiveOptions rec
                     .trusted_memory = false,
                     .max_frame_bytes = limits.max_frame_bytes,
                     .bits_per_second = parts_.port->bits_per_second()},
+      counters_(counters != nullptr ? *counters : own_counters_),
+      sent_before_(counters_.tx_packets),
       transmitter_(*parts_.port, *parts_.resolver, limits.path_mtu, counters_),
       receiver_(*parts_.port, *parts_.resolver, transmitter_, std::move(receive), counters_) {}
 
@@ -33,7 +36,7 @@ DpdkDatapath::~DpdkDatapath() {
   receiver_.clear();
   transmitter_.clear();
   if (!parts_.parking_name.empty()) {
-    if (counters_.tx_packets != 0) nanosleep(&kUntilRead, nullptr);
+    if (counters_.tx_packets != sent_before_) nanosleep(&kUntilRead, nullptr);
     park_port(parts_.parking_name, {std::move(parts_.claim), std::move(parts_.port)});
   }
 }

@@ -36,7 +36,9 @@ class DpdkDatapath final : public Datapath {
     std::uint32_t window_bytes = 0;
   };
 
-  DpdkDatapath(Parts parts, const Limits& limits, ReceiveOptions receive);
+  // Counts in `counters`, where there are any.
+  DpdkDatapath(Parts parts, const Limits& limits, ReceiveOptions receive,
+               DatapathCounters* counters);
   ~DpdkDatapath() override;
 
   [[nodiscard]] const DatapathCapabilities& capabilities() const override { return capabilities_; }
@@ -59,7 +61,9 @@ class DpdkDatapath final : public Datapath {
 
   Parts parts_;
   DatapathCapabilities capabilities_;
-  DatapathCounters counters_;
+  DatapathCounters own_counters_;
+  DatapathCounters& counters_;
+  const std::uint64_t sent_before_;  // by others who counted there
   PromiscuousInterface promiscuous_;
   Transmitter transmitter_;
   Receiver receiver_;

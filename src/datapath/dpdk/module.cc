@@ -103,8 +103,8 @@ Result<DpdkPort> open_port(const DpdkOptions& options) {
       .window_bytes = spec->facts->window_bytes};
   ReceiveOptions receive{.addresses = own_addresses(options, *opened),
                          .verify_icrc = options.verify_icrc};
-  port.datapath =
-      std::make_unique<DpdkDatapath>(std::move(opened->parts), limits, std::move(receive));
+  port.datapath = std::make_unique<DpdkDatapath>(std::move(opened->parts), limits,
+                                                 std::move(receive), options.counters);
   return port;
 }
 

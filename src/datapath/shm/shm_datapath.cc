@@ -25,6 +25,7 @@ ShmDatapath::ShmDatapath(Directory& directory, const ShmOptions& options,
                          shm::ControlSocket control)
     : directory_(directory),
       options_(options),
+      counters_(options.counters != nullptr ? *options.counters : own_counters_),
       control_(std::move(control)),
       mailbox_(directory.mailbox(directory.own_slot().index)),
       sleep_(mailbox_, directory.own_slot().generation) {

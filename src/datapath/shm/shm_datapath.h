@@ -32,6 +32,7 @@ struct ShmOptions {
   std::uint32_t max_run_bytes = 64u << 10;
   // A peer that is awake but reads nothing for so long is woken: its program computes.
   Duration wake_after = microseconds(10);
+  DatapathCounters* counters = nullptr;  // where it counts, outliving it; null: its own
 };
 
 class ShmDatapath final : public Datapath {
@@ -83,7 +84,8 @@ class ShmDatapath final : public Datapath {
   Directory& directory_;
   const ShmOptions options_;
   DatapathCapabilities capabilities_;
-  DatapathCounters counters_;
+  DatapathCounters own_counters_;
+  DatapathCounters& counters_;
   shm::ControlSocket control_;
   Mailbox& mailbox_;
   shm::SleepState sleep_;

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string>
 
+#include "uroce/datapath.h"
+
 namespace uroce::datapath {
 
 // UDP_SEGMENT lets one system call send up to 64 KiB of packets. The ICRC covers the IPv4
@@ -23,6 +25,7 @@ struct UdpOptions {
   Segmentation segmentation = Segmentation::kWhereNumbered;
   std::size_t sending_sockets = 8;  // per address family; each is a source port
   std::uint64_t bits_per_second = 0;
+  DatapathCounters* counters = nullptr;  // where it counts, outliving it; null: its own
 };
 
 }  // namespace uroce::datapath

@@ -45,6 +45,7 @@ UdpDatapath::UdpDatapath(std::unique_ptr<udp::Group> group, udp::ReceiveSocket s
                          const UdpOptions& options)
     : group_(std::move(group)),
       socket_(std::move(socket)),
+      counters_(options.counters != nullptr ? *options.counters : own_counters_),
       routes_(options),
       memberships_(options.interface),
       receiver_(socket_.descriptor.get(), options.verify_icrc, counters_),

@@ -54,7 +54,8 @@ class UdpDatapath final : public Datapath {
 
   std::unique_ptr<udp::Group> group_;
   udp::ReceiveSocket socket_;
-  DatapathCounters counters_;
+  DatapathCounters own_counters_;
+  DatapathCounters& counters_;
   udp::RouteTable routes_;
   udp::Memberships memberships_;
   udp::Receiver receiver_;

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <thread>
 
+#include "host/port_counters.h"
 #include "support/few_descriptors.h"
 #include "unit/host/support.h"
 
@@ -82,6 +83,34 @@ TEST_F(DeviceTree, HasWhatLibibverbsLooksFor) {
   EXPECT_EQ(text(tree, "device/net/eth0/ifindex"), "2");
   EXPECT_THAT(list_directory(tree + "/dev/infiniband"), UnorderedElementsAre("uverbs0", "rdma_cm"));
   EXPECT_EQ(read_line(tree + "/sys/class/misc/rdma_cm/abi_version"), "4");
+}
+
+// Their values are the preloaded library's business.
+TEST_F(DeviceTree, ListsThePortsCounters) {
+  const std::string tree = prepare();
+  const std::string port = tree + "/sys/class/infiniband/uroce0/ports/1/";
+  for (const PortCounter& counter : kPortCounters) {
+    const std::string file = std::string(counter.folder) + "/" + std::string(counter.name);
+    EXPECT_EQ(read_file(port + file), kNotCounted) << file;
+  }
+  EXPECT_EQ(list_directory(port + "counters").size() + list_directory(port + "hw_counters").size(),
+            kPortCounters.size() + 1);
+  EXPECT_EQ(text(tree, "ports/1/hw_counters/lifespan"), "0");
+}
+
+// A tree comes and goes with the configuration; what the port has counted does not.
+TEST_F(DeviceTree, LeadsToTheSameCountersAsOtherTreesOfThePort) {
+  const std::string first = prepare();
+  device_.megabits_per_second = 25'000;
+  const std::string second = prepare();
+  ASSERT_NE(first, second);
+  ASSERT_TRUE(write_file(first + "/counters/uroce0", "1"));
+  EXPECT_EQ(read_file(second + "/counters/uroce0"), "1");
+  EXPECT_EQ(
+      read_file(directory_.network_path + "/" + counters_file(device_.netdev, device_.node_guid)),
+      "1");
+  device_.netdev = "eth0.5";  // with the same MAC address
+  EXPECT_FALSE(read_file(prepare() + "/counters/uroce0"));
 }
 
 TEST_F(DeviceTree, EveryGidIndexHasItsFiles) {
