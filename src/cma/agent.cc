@@ -140,7 +140,7 @@ bool Agent::watch_descriptors() {
     return epoll_ctl(events_, EPOLL_CTL_ADD, descriptor, &event) == 0;
   };
   return watch(wake_) && std::ranges::all_of(devices_, [&watch](const auto& device) {
-           return watch(device->port().descriptor());
+           return watch(device->port().descriptor()) && watch(device->change_descriptor());
          });
 }
 
@@ -204,6 +204,9 @@ void Agent::serve(int descriptor) {
   }
   for (const auto& device : devices_) {
     if (device->port().descriptor() == descriptor) return receive(*device);
+    if (device->change_descriptor() != descriptor) continue;
+    if (device->take_removal()) remove_device(*device);
+    return;
   }
   // Meanwhile the file may have been closed as abandoned, and its number be another's.
   for (const auto& [place, file] : files_) {

@@ -101,6 +101,8 @@ class Agent final : private cm::Host {
   [[nodiscard]] int look_at_time();
   void serve(int descriptor);
   void receive(Device& device);
+  void remove_device(const Device& device);
+  void remove_from_device(Id& id);
   void close_file(EventFile& file);
   void close_abandoned_files();
   void look_after_local_peers(Instant now);

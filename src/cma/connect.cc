@@ -133,7 +133,10 @@ int Agent::reject(Id& id, cm::Reason reason, std::span<const std::byte> data) {
 
 // Also where there is nothing to end any more; it is the kernel's answer too.
 int Agent::disconnect(Id& id) {
-  if (id.state != IdState::kConnecting || id.is_datagram()) return EINVAL;
+  const bool is_connected =
+      id.state == IdState::kConnecting ||
+      (id.state == IdState::kRemoved && id.connection.state != cm::State::kIdle);
+  if (!is_connected || id.is_datagram()) return EINVAL;
   static_cast<void>(manager_.disconnect(engine::monotonic_now(), id.connection));
   return 0;
 }

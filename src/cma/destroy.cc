@@ -13,10 +13,8 @@ namespace uroce::cma {
 // How many of its events the program was given; it waits until it has acknowledged all of them.
 std::uint32_t Agent::destroy_id(Id& id) {
   const std::uint32_t reported = id.events_reported;
-  if (id.state == IdState::kListening) {
-    cm::Manager::stop_listening(id.listener);
-    while (Id* const unseen = first_that_waits_for(id)) destroy_id(*unseen);
-  }
+  if (id.state == IdState::kListening) cm::Manager::stop_listening(id.listener);
+  while (Id* const unseen = first_that_waits_for(id)) destroy_id(*unseen);
   if (id.waits_for != nullptr) {
     id.waits_for->file->take_out([&id](const PendingEvent& e) { return e.connection == &id; },
                                  nullptr);
@@ -29,6 +27,22 @@ std::uint32_t Agent::destroy_id(Id& id) {
   id.file->take_out([&id](const PendingEvent& e) { return e.id == &id; }, nullptr);
   ids_.erase(id.number);
   return reported;
+}
+
+// As Linux, where the device itself goes with the interface: each identifier that is bound to it is
+// told, if its program knows of it, and good for nothing but to be ended and destroyed. Here the
+// device stays, and new ones can be bound to it once there is an interface by that name again.
+void Agent::remove_device(const Device& device) {
+  for (const auto& [number, id] : ids_) {
+    if (id->device == &device && id->state != IdState::kRemoved) remove_from_device(*id);
+  }
+}
+
+void Agent::remove_from_device(Id& id) {
+  if (id.state == IdState::kListening) cm::Manager::stop_listening(id.listener);
+  neighbours_.forget(id);
+  id.state = IdState::kRemoved;
+  if (id.uid != 0) post(id, EventType::kDeviceRemoval, 0);
 }
 
 Id* Agent::first_that_waits_for(const Id& listening) {

@@ -3,7 +3,10 @@
 
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <cstddef>
+#include <utility>
 
 #include "host/port_attributes.h"
 
@@ -49,6 +52,14 @@ std::optional<Gid> Device::any_gid(bool is_ipv4) const {
     if (gid && !gid->is_zero() && gid->is_ipv4() == is_ipv4) return gid;
   }
   return std::nullopt;
+}
+
+// What the events say the port knows itself.
+bool Device::take_removal() {
+  std::array<std::byte, 4096> events;
+  static_cast<void>(!::read(change_descriptor(), events.data(), events.size()));
+  const std::uint32_t removals = engine().port().facts().removals;
+  return std::exchange(removals_, removals) != removals;
 }
 
 bool Device::is_on_its_own() const { return engine().port().device().netdev.empty(); }

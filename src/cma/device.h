@@ -32,11 +32,17 @@ class Device {
   // No interface of the kernel's: its addresses are in no routing table.
   [[nodiscard]] bool is_on_its_own() const;
 
+  // Readable when the port has changed.
+  [[nodiscard]] int change_descriptor() const { return context_->async_descriptor(); }
+  // After it was: whether the interface was deleted since the last time.
+  [[nodiscard]] bool take_removal();
+
  private:
   explicit Device(verbs::Context& context) : context_(&context) {}
 
   verbs::OpenContext context_;
   std::unique_ptr<ManagementPort> port_;
+  std::uint32_t removals_ = 0;
 };
 
 }  // namespace uroce::cma

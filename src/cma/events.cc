@@ -121,6 +121,7 @@ void Agent::on_event(cm::Connection& connection, const cm::Event& event) {
     return on_request(id, event);
   }
   if (id.uid == 0) return;  // the program does not know of it
+  if (id.state == IdState::kRemoved) return;
   switch (event.kind) {
     case cm::EventKind::kReply:
       return post_with_data(id, EventType::kConnectResponse, 0, event);

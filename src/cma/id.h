@@ -35,6 +35,7 @@ enum class EventType : std::uint32_t {
   kRejected = 8,
   kEstablished = 9,
   kDisconnected = 10,
+  kDeviceRemoval = 11,
   kMulticastJoin = 12,
   kTimeWaitExit = 15,
 };
@@ -55,6 +56,7 @@ enum class IdState : std::uint8_t {
   kRouteResolved,
   kConnecting,  // or connected, or not any more: the connection's own state tells
   kListening,
+  kRemoved,  // its device has lost its interface: it is only to be destroyed
 };
 
 struct Id {

@@ -9,7 +9,10 @@
 
 namespace uroce::cma {
 int Agent::join(Id& id, std::uint64_t uid, const Address& group, std::uint32_t& number) {
-  if (!id.is_datagram() || id.device == nullptr || id.state == IdState::kListening) return EINVAL;
+  if (!id.is_datagram() || id.device == nullptr || id.state == IdState::kListening ||
+      id.state == IdState::kRemoved) {
+    return EINVAL;
+  }
   if (!group.gid.is_multicast()) return EINVAL;
   const bool is_member = std::ranges::any_of(
       id.memberships, [&group](const auto& known) { return known->group == group.gid; });

@@ -21,6 +21,7 @@ Port::Port(std::optional<host::HeldTree> tree, host::TreeDevice device,
            const host::HostNetwork& network, std::uint32_t own_mtu_bytes)
     : tree_(std::move(tree)), device_(std::move(device)), own_mtu_bytes_(own_mtu_bytes) {
   snapshot_ = snapshot_of(network, device_.gids);
+  static_cast<void>(follow_interface(network));
   if (!tree_) return;
   if (auto monitor = host::AddressMonitor::open()) monitor_.emplace(std::move(*monitor));
   // What has changed since the tree was prepared nobody will tell any more.
@@ -89,6 +90,19 @@ std::vector<PortEvent> Port::refresh() {
   return has_changed || is_behind_ ? look_again() : std::vector<PortEvent>{};
 }
 
+// Whether the interface that was there is deleted; one that comes again is another, also under the
+// same name. A new name alone is no removal.
+bool Port::follow_interface(const host::HostNetwork& network) {
+  const int former = interface_index_;
+  const bool is_there = std::ranges::any_of(
+      network.interfaces,
+      [former](const host::Interface& interface) { return interface.index == former; });
+  if (is_there) return false;
+  const host::Interface* const now = network.find(device_.netdev);
+  interface_index_ = now == nullptr ? 0 : now->index;
+  return former != 0;
+}
+
 std::vector<PortEvent> Port::look_again() {
   auto network = host::read_host_network();
   is_behind_ = !network;  // no descriptor left, perhaps
@@ -97,6 +111,7 @@ std::vector<PortEvent> Port::look_again() {
   const Result<bool> updated = host::update_gids(tree_->path, *network);
   is_behind_ = !updated && is_for_a_while(updated.error().code);
   if (is_behind_) return {};
+  const bool is_removed = follow_interface(*network);
   Snapshot now = snapshot_of(*network, read_gids());
   std::vector<PortEvent> events;
   const std::lock_guard guard(mutex_);
@@ -104,6 +119,9 @@ std::vector<PortEvent> Port::look_again() {
   if (now.facts.active != snapshot_.facts.active) {
     events.push_back(now.facts.active ? PortEvent::kActive : PortEvent::kError);
   }
+  now.facts.removals = snapshot_.facts.removals + (is_removed ? 1 : 0);
+  // Of one that was down, or is there again already, nothing else may tell.
+  if (is_removed && events.empty()) events.push_back(PortEvent::kError);
   std::swap(snapshot_, now);
   return events;
 }

@@ -29,6 +29,7 @@ struct PortFacts {
   bool active = false;
   std::uint32_t mtu_bytes = 0;
   std::uint64_t bits_per_second = 0;  // 0: not known
+  std::uint32_t removals = 0;         // how often its interface was deleted since it was opened
 };
 
 class Port {
@@ -66,10 +67,12 @@ class Port {
   [[nodiscard]] Snapshot snapshot_of(const host::HostNetwork& network, host::GidTable gids) const;
   [[nodiscard]] host::GidTable read_gids() const;
   [[nodiscard]] std::vector<PortEvent> look_again();
+  [[nodiscard]] bool follow_interface(const host::HostNetwork& network);
 
   std::optional<host::HeldTree> tree_;
   host::TreeDevice device_;
   std::uint32_t own_mtu_bytes_ = 0;
+  int interface_index_ = 0;  // 0: there is none now; of the helper thread
   std::optional<host::AddressMonitor> monitor_;
   bool is_behind_ = false;  // of the helper thread
   mutable std::mutex mutex_;

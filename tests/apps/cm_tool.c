@@ -10,6 +10,9 @@
 //                                           closed, and uses a channel that it opens then
 //   cm_tool unread ADDRESS                  says which of two channels is readable while an event
 //                                           goes unread from one to the other, and to its end
+//   cm_tool watch ADDRESS PORT              says which of four identifiers hear that the interface
+//                                           with ADDRESS was deleted, and what they are good for
+//                                           then; on a line of input once more
 //
 // HOLD is a step of `serve` (listening, request, accepted, established) or of `connect` (resolved,
 // routed, connecting, established, sent): there it prints "holds at STEP" and waits to be killed.
@@ -284,6 +287,53 @@ static void leave_unread(struct sockaddr_in6* to) {
   rdma_destroy_event_channel(first);
 }
 
+static void bind_at(struct rdma_cm_id* id, struct sockaddr_in6* at) {
+  if (rdma_bind_addr(id, (struct sockaddr*)at) != 0) fail("rdma_bind_addr");
+}
+
+// Three of a device that will lose its interface, and one of none. What each is told, and what can
+// be done with it then.
+static void watch(struct sockaddr_in6* at) {
+  struct rdma_event_channel* channel = rdma_create_event_channel();
+  const char* const names[] = {"bound", "listening", "resolved", "anywhere"};
+  struct rdma_cm_id* ids[4];
+  struct sockaddr_in6 any = {.sin6_family = AF_INET6}, any_port = *at;
+  any_port.sin6_port = 0;
+  for (int i = 0; i < 4; ++i) {
+    ids[i] = make_id(channel);
+    ids[i]->context = (void*)(uintptr_t)names[i];
+  }
+  bind_at(ids[0], &any_port);
+  bind_at(ids[1], at);
+  if (rdma_listen(ids[1], 4) != 0) fail("rdma_listen");
+  if (rdma_resolve_addr(ids[2], NULL, (struct sockaddr*)at, kPatience) != 0) {
+    fail("rdma_resolve_addr");
+  }
+  expect(channel, RDMA_CM_EVENT_ADDR_RESOLVED);
+  bind_at(ids[3], &any);
+  if (rdma_listen(ids[3], 4) != 0) fail("rdma_listen");
+  printf("watches\n");
+  fflush(stdout);
+  for (int told = 0; told < 3; ++told) {
+    struct rdma_cm_event* event = NULL;
+    if (rdma_get_cm_event(channel, &event) != 0) fail("rdma_get_cm_event");
+    printf("%s: %s, status %d\n", (const char*)event->id->context, rdma_event_str(event->event),
+           event->status);
+    fflush(stdout);
+    rdma_ack_cm_event(event);
+  }
+  printf("afterwards:");
+  if (rdma_listen(ids[0], 4) != 0) printf(" rdma_listen: %s", strerror(errno));
+  if (rdma_resolve_route(ids[2], kPatience) != 0)
+    printf(", rdma_resolve_route: %s", strerror(errno));
+  printf(is_readable(channel, 0) ? ", more events\n" : "\n");
+  fflush(stdout);
+  for (int i = 0; i < 4; ++i) {
+    if (rdma_destroy_id(ids[i]) != 0) fail("rdma_destroy_id");
+  }
+  rdma_destroy_event_channel(channel);
+}
+
 // An IPv4 address as Linux maps it, or an IPv6 address.
 static struct sockaddr_in6 address_of(const char* text, const char* port) {
   struct sockaddr_in6 to = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)atoi(port))};
@@ -299,7 +349,8 @@ static struct sockaddr_in6 address_of(const char* text, const char* port) {
 static int usage(void) {
   fprintf(stderr,
           "usage: cm_tool serve PORT [HOLD] | connect ADDRESS PORT COUNT [HOLD] | "
-          "resolve ADDRESS MILLISECONDS | reopen ADDRESS PORT COUNT | unread ADDRESS\n");
+          "resolve ADDRESS MILLISECONDS | reopen ADDRESS PORT COUNT | unread ADDRESS | "
+          "watch ADDRESS PORT\n");
   return 2;
 }
 
@@ -324,6 +375,10 @@ int main(int argc, char** argv) {
   } else if (argc == 3 && strcmp(what, "unread") == 0) {
     struct sockaddr_in6 to = address_of(argv[2], "1");
     leave_unread(&to);
+  } else if (argc == 4 && strcmp(what, "watch") == 0) {
+    struct sockaddr_in6 at = address_of(argv[2], argv[3]);
+    do watch(&at);
+    while (getchar() != EOF);
   } else {
     return usage();
   }
