@@ -53,6 +53,23 @@ std::optional<Address> to_address(const void* sockaddr, std::size_t bytes) {
   return std::nullopt;
 }
 
+bool InfinibandAddress::is_any_or_loopback() const {
+  Gid one;
+  one.bytes[15] = 1;
+  return gid.is_zero() || gid == one;
+}
+
+std::optional<InfinibandAddress> to_infiniband_address(const void* sockaddr, std::size_t bytes) {
+  if (bytes < sizeof(sockaddr_ib) || read<sa_family_t>(sockaddr) != AF_IB) return std::nullopt;
+  const auto ib = read<sockaddr_ib>(sockaddr);
+  InfinibandAddress address{.gid = {},
+                            .pkey = to_big(ib.sib_pkey),
+                            .service_id = to_big(ib.sib_sid),
+                            .service_mask = to_big(ib.sib_sid_mask)};
+  std::memcpy(address.gid.bytes.data(), &ib.sib_addr, sizeof ib.sib_addr);
+  return address;
+}
+
 std::uint32_t to_sockaddr(const Address& address, void* sockaddr) {
   if (address.is_ipv4) {
     sockaddr_in in{};

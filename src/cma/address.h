@@ -23,8 +23,20 @@ struct Address {
   [[nodiscard]] bool is_loopback() const;
 };
 
+// Of InfiniBand (infiniband.cc); of the service, the bits in the mask.
+struct InfinibandAddress {
+  Gid gid;
+  std::uint16_t pkey = 0;
+  std::uint64_t service_id = 0, service_mask = 0;
+
+  [[nodiscard]] bool is_any_or_loopback() const;
+};
+
 // Nothing for what is neither IPv4 nor IPv6, or too short for it.
 [[nodiscard]] std::optional<Address> to_address(const void* sockaddr, std::size_t bytes);
+// Nothing for another family, or what is too short.
+[[nodiscard]] std::optional<InfinibandAddress> to_infiniband_address(const void* sockaddr,
+                                                                     std::size_t bytes);
 // How many bytes it has.
 std::uint32_t to_sockaddr(const Address& address, void* sockaddr);
 // As a struct sockaddr_ib, which names a GID and a service.

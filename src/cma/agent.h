@@ -7,7 +7,7 @@
 //   agent.cc     devices, thread, messages in and out     events.cc      what programs are told of
 //   resolve.cc   bind, resolve address and route          destroy.cc     where identifiers go
 //   connect.cc   listen, connect, accept, reject ...      multicast.cc, options.cc, query.cc,
-//   qp_attributes.cc                                      what their names say
+//   qp_attributes.cc, infiniband.cc                       what their names say
 #pragma once
 
 #include <rdma/rdma_user_cm.h>
@@ -66,6 +66,10 @@ class Agent final : private cm::Host {
   // The event follows, after `patience` at the latest.
   [[nodiscard]] int resolve_address(Id& id, const Address* source, const Address& destination,
                                     Duration patience);
+  // Of infiniband.cc: what Linux does, which comes to an end at resolve_route.
+  [[nodiscard]] int bind_infiniband(Id& id, const InfinibandAddress& address);
+  [[nodiscard]] int resolve_infiniband(Id& id, const InfinibandAddress& source,
+                                       const InfinibandAddress& destination);
   [[nodiscard]] int resolve_route(Id& id);
 
   [[nodiscard]] int listen(Id& id, std::uint32_t backlog);

@@ -92,19 +92,12 @@ int bind(const Call& call) {
   const auto command = call.as<rdma_ucm_bind>();
   Id* const id = call.id(command.id);
   if (id == nullptr) return EINVAL;
-  // librdmacm asks whether there is AF_IB by binding to nothing of it; addresses of it are of
-  // InfiniBand.
-  sa_family_t family = 0;
-  std::memcpy(&family, &command.addr, sizeof family);
-  constexpr sa_family_t kInfiniBand = 27;
-  if (family == kInfiniBand) {
-    const auto& bytes = reinterpret_cast<const std::array<std::uint8_t, 48>&>(command.addr);
-    const bool is_any = std::all_of(bytes.begin() + 8, bytes.begin() + 24,
-                                    [](std::uint8_t byte) { return byte == 0; });
-    return is_any ? 0 : ENODEV;
+  const std::size_t bytes = std::min<std::size_t>(command.addr_size, sizeof command.addr);
+  // librdmacm asks whether there is AF_IB by binding to nothing of it.
+  if (const auto infiniband = to_infiniband_address(&command.addr, bytes)) {
+    return call.agent.bind_infiniband(*id, *infiniband);
   }
-  const auto address =
-      to_address(&command.addr, std::min<std::size_t>(command.addr_size, sizeof command.addr));
+  const auto address = to_address(&command.addr, bytes);
   return address ? call.agent.bind(*id, *address) : EINVAL;
 }
 
@@ -124,8 +117,24 @@ int resolve_ip(const Call& call) {
                  to_address(&command.dst_addr, sizeof command.dst_addr));
 }
 
+// A source is optional.
+int resolve_infiniband(const Call& call, const rdma_ucm_resolve_addr& command,
+                       const InfinibandAddress& destination) {
+  Id* const id = call.id(command.id);
+  if (id == nullptr) return EINVAL;
+  const std::size_t bytes = std::min<std::size_t>(command.src_size, sizeof command.src_addr);
+  const auto source = to_infiniband_address(&command.src_addr, bytes);
+  if (bytes != 0 && !source) return EINVAL;
+  return call.agent.resolve_infiniband(*id, source.value_or(InfinibandAddress{}), destination);
+}
+
 int resolve_addr(const Call& call) {
   const auto command = call.as<rdma_ucm_resolve_addr>();
+  const std::size_t destination_bytes =
+      std::min<std::size_t>(command.dst_size, sizeof command.dst_addr);
+  if (const auto infiniband = to_infiniband_address(&command.dst_addr, destination_bytes)) {
+    return resolve_infiniband(call, command, *infiniband);
+  }
   const auto read = [](const auto& storage, std::size_t bytes) {
     return to_address(&storage, std::min(bytes, sizeof storage));
   };

@@ -55,6 +55,7 @@ int Agent::listen(Id& id, std::uint32_t backlog) {
     if (const int error = bind(id, Address{}); error != 0) return error;
   }
   if (id.state != IdState::kBound) return EINVAL;
+  if (id.is_infiniband) return ENODEV;
   if (is_taken_here(id, true)) return EADDRINUSE;
   if (const int error = directory().listen_to_service(*id.claim); error != 0) return error;
   id.reuses_address = false;  // of a port, one listens

@@ -66,7 +66,8 @@ struct Id {
   rdma_ucm_port_space port_space = RDMA_PS_TCP;
   std::uint8_t qp_type = 0;
   IdState state = IdState::kIdle;
-  bool is_active = false;  // has asked for its connection
+  bool is_infiniband = false;  // its addresses, and its port is none of IP
+  bool is_active = false;      // has asked for its connection
 
   Address source;
   Address destination;

@@ -13,6 +13,7 @@ int Agent::join(Id& id, std::uint64_t uid, const Address& group, std::uint32_t& 
       id.state == IdState::kRemoved) {
     return EINVAL;
   }
+  if (id.is_infiniband) return ENODEV;
   if (!group.gid.is_multicast()) return EINVAL;
   const bool is_member = std::ranges::any_of(
       id.memberships, [&group](const auto& known) { return known->group == group.gid; });

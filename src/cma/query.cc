@@ -40,6 +40,13 @@ struct PathRecord {
 };
 static_assert(sizeof(PathRecord) == sizeof ib_path_rec_data::path_rec);
 
+void fill_gids(const Id& id, rdma_ucm_query_addr_resp& to) {
+  to.src_size = static_cast<std::uint16_t>(to_sockaddr_ib(
+      id.route.source, cm::kDefaultPkey, id.service_id(id.source.port), &to.src_addr));
+  to.dst_size = static_cast<std::uint16_t>(to_sockaddr_ib(
+      id.route.destination, cm::kDefaultPkey, id.service_id(id.destination.port), &to.dst_addr));
+}
+
 }  // namespace
 
 void Agent::query_route(const Id& id, rdma_ucm_query_route_resp& to) const {
@@ -69,8 +76,12 @@ void Agent::query_route(const Id& id, rdma_ucm_query_route_resp& to) const {
 void Agent::query_addresses(const Id& id, rdma_ucm_query_addr_resp& to) const {
   to = {};
   to.ibdev_index = kNoIndex;
-  to.src_size = static_cast<std::uint16_t>(to_sockaddr(id.source, &to.src_addr));
-  to.dst_size = static_cast<std::uint16_t>(to_sockaddr(id.destination, &to.dst_addr));
+  if (id.is_infiniband) {
+    fill_gids(id, to);
+  } else {
+    to.src_size = static_cast<std::uint16_t>(to_sockaddr(id.source, &to.src_addr));
+    to.dst_size = static_cast<std::uint16_t>(to_sockaddr(id.destination, &to.dst_addr));
+  }
   if (id.device == nullptr) return;
   to.node_guid = to_big(id.device->node_guid());
   to.port_num = 1;
@@ -79,10 +90,7 @@ void Agent::query_addresses(const Id& id, rdma_ucm_query_addr_resp& to) const {
 
 void Agent::query_gids(const Id& id, rdma_ucm_query_addr_resp& to) const {
   query_addresses(id, to);
-  to.src_size = static_cast<std::uint16_t>(to_sockaddr_ib(
-      id.route.source, cm::kDefaultPkey, id.service_id(id.source.port), &to.src_addr));
-  to.dst_size = static_cast<std::uint16_t>(to_sockaddr_ib(
-      id.route.destination, cm::kDefaultPkey, id.service_id(id.destination.port), &to.dst_addr));
+  fill_gids(id, to);
 }
 
 std::optional<ib_path_rec_data> Agent::query_path(const Id& id) const {

@@ -145,6 +145,7 @@ int Agent::resolve_address(Id& id, const Address* source, const Address& destina
     if (const int error = bind(id, *source); error != 0) return error;
   }
   if (id.state != IdState::kIdle && id.state != IdState::kBound) return EINVAL;
+  if (id.is_infiniband) return EINVAL;
   Address from = id.source;
   if (!from.is_any() && from.is_ipv4 != destination.is_ipv4) return EINVAL;
   from.is_ipv4 = destination.is_ipv4;
@@ -198,6 +199,7 @@ void Agent::look_after_neighbours(Instant now) {
 
 int Agent::resolve_route(Id& id) {
   if (id.state != IdState::kAddressResolved) return EINVAL;
+  if (id.is_infiniband) return ENODEV;
   id.state = IdState::kRouteResolved;
   post(id, EventType::kRouteResolved, 0);
   return 0;

@@ -13,6 +13,7 @@
 //   cm_tool watch ADDRESS PORT              says which of four identifiers hear that the interface
 //                                           with ADDRESS was deleted, and what they are good for
 //                                           then; on a line of input once more
+//   cm_tool infiniband GID PKEY             prints how far that leads as a struct sockaddr_ib
 //
 // HOLD is a step of `serve` (listening, request, accepted, established) or of `connect` (resolved,
 // routed, connecting, established, sent): there it prints "holds at STEP" and waits to be killed.
@@ -20,6 +21,7 @@
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>
+#include <infiniband/ib.h>
 #include <poll.h>
 #include <rdma/rdma_cma.h>
 #include <sched.h>
@@ -334,6 +336,31 @@ static void watch(struct sockaddr_in6* at) {
   rdma_destroy_event_channel(channel);
 }
 
+static const char* outcome(int result) { return result == 0 ? "0" : strerror(errno); }
+
+// How far an address of InfiniBand leads.
+static void try_infiniband(const struct sockaddr_in6* gid, const char* pkey) {
+  struct rdma_event_channel* channel = rdma_create_event_channel();
+  struct rdma_cm_id *bound = make_id(channel), *caller = make_id(channel);
+  struct sockaddr_ib at = {.sib_family = AF_IB,
+                           .sib_pkey = htons((uint16_t)strtoul(pkey, NULL, 0))};
+  memcpy(&at.sib_addr, &gid->sin6_addr, sizeof at.sib_addr);
+  printf("bind: %s\n", outcome(rdma_bind_addr(bound, (struct sockaddr*)&at)));
+  const int resolved = rdma_resolve_addr(caller, NULL, (struct sockaddr*)&at, kPatience);
+  printf("resolve: %s\n", outcome(resolved));
+  if (resolved == 0) {
+    rdma_ack_cm_event(next_event(channel));
+    const struct sockaddr* source = rdma_get_local_addr(caller);
+    printf("family: %s\n", source->sa_family == AF_IB ? "AF_IB" : "another");
+    printf("route: %s\n", outcome(rdma_resolve_route(caller, kPatience)));
+    struct rdma_conn_param wanted = parameters();
+    wanted.qp_num = 1;
+    printf("connect: %s\n", outcome(rdma_connect(caller, &wanted)));
+  }
+  if (rdma_destroy_id(bound) != 0 || rdma_destroy_id(caller) != 0) fail("rdma_destroy_id");
+  rdma_destroy_event_channel(channel);
+}
+
 // An IPv4 address as Linux maps it, or an IPv6 address.
 static struct sockaddr_in6 address_of(const char* text, const char* port) {
   struct sockaddr_in6 to = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)atoi(port))};
@@ -350,7 +377,7 @@ static int usage(void) {
   fprintf(stderr,
           "usage: cm_tool serve PORT [HOLD] | connect ADDRESS PORT COUNT [HOLD] | "
           "resolve ADDRESS MILLISECONDS | reopen ADDRESS PORT COUNT | unread ADDRESS | "
-          "watch ADDRESS PORT\n");
+          "watch ADDRESS PORT | infiniband GID PKEY\n");
   return 2;
 }
 
@@ -379,6 +406,10 @@ int main(int argc, char** argv) {
     struct sockaddr_in6 at = address_of(argv[2], argv[3]);
     do watch(&at);
     while (getchar() != EOF);
+  } else if (argc == 4 && strcmp(what, "infiniband") == 0) {
+    is_talkative = true;
+    const struct sockaddr_in6 gid = address_of(argv[2], "0");
+    try_infiniband(&gid, argv[3]);
   } else {
     return usage();
   }

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
 """rdma_resolve_addr where it depends on others: a neighbour that has to be asked first, one that does
-not answer, and addresses to which there is no way."""
+not answer, addresses to which there is no way; and addresses of InfiniBand."""
 import subprocess
 import time
 
@@ -53,6 +53,29 @@ def check_an_address_out_of_reach(place, tool):
         expect(resolve(place, tool, address)[0], "rdma_resolve_addr: Network is unreachable")
 
 
+def check_an_address_of_infiniband_has_no_route(place, tool):
+    """As on Linux where all ports are RoCE: found, if it has a prefix of a port's, and the end."""
+    def outcomes(gid, pkey="0xffff"):
+        done = subprocess.run(place.client_command([tool, "infiniband", gid, pkey]), check=True,
+                              text=True, stdout=subprocess.PIPE, timeout=DEADLINE_SECONDS)
+        return done.stdout.splitlines()
+
+    found = ["resolve: 0", "event RDMA_CM_EVENT_ADDR_RESOLVED, status 0", "family: AF_IB",
+             "route: No such device", "connect: Invalid argument"]
+    none = ["resolve: No such device"]
+    bound, unbound = ["bind: 0"], ["bind: No such device"]
+    for gid, pkey, expected in [("::", "0xffff", bound + found),
+                                ("::1", "0", bound + found),
+                                (f"::ffff:{PEERS[4]}", "0xffff", unbound + found),
+                                (PEERS[6], "0x7fff", unbound + found),
+                                (PEERS[6], "0x1234", unbound + none),
+                                (OUT_OF_REACH[6], "0xffff", unbound + none)]:
+        seen = outcomes(gid, pkey)
+        if seen != expected:
+            raise Failure(f"{gid} with {pkey}: {seen} instead of {expected}")
+
+
 if __name__ == "__main__":
     checks.main(__doc__, [check_a_neighbour_that_answers, check_a_neighbour_that_is_silent,
-                          check_an_address_out_of_reach], "cm_tool")
+                          check_an_address_out_of_reach,
+                          check_an_address_of_infiniband_has_no_route], "cm_tool")

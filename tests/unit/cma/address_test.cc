@@ -99,5 +99,24 @@ TEST(Address, AsInfiniBandNamesGidAndService) {
   EXPECT_EQ(to_big(ib.sib_sid), 0x0106'1d2fU);
 }
 
+TEST(Address, OfInfinibandIsAGidAPkeyAndAService) {
+  sockaddr_ib given{};
+  Gid gid;
+  gid.bytes[0] = 0xfe;
+  gid.bytes[15] = 1;
+  ASSERT_EQ(to_sockaddr_ib(gid, 0x8001, 0x0106'1d2f, &given), sizeof given);
+  const auto address = to_infiniband_address(&given, sizeof given);
+  ASSERT_TRUE(address);
+  EXPECT_EQ(address->gid, gid);
+  EXPECT_EQ(address->pkey, 0x8001);
+  EXPECT_EQ(address->service_id, 0x0106'1d2fU);
+  EXPECT_EQ(address->service_mask, ~std::uint64_t{0});
+  EXPECT_FALSE(address->is_any_or_loopback());
+  EXPECT_FALSE(to_infiniband_address(&given, sizeof given - 1));
+  EXPECT_FALSE(to_address(&given, sizeof given));
+  const sockaddr_in ip = ipv4("10.1.2.3", 7471);
+  EXPECT_FALSE(to_infiniband_address(&ip, sizeof ip));
+}
+
 }  // namespace
 }  // namespace uroce::cma
