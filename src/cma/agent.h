@@ -5,9 +5,9 @@
 // engine's.
 //
 //   agent.cc     devices, thread, messages in and out     events.cc      what programs are told of
-//   resolve.cc   bind, resolve address and route          destroy.cc     where identifiers go
-//   connect.cc   listen, connect, accept, reject ...      multicast.cc, options.cc, query.cc,
-//   qp_attributes.cc, infiniband.cc                       what their names say
+//   resolve.cc   bind, resolve address and route          ports.cc       whose a port is
+//   connect.cc   listen, connect, accept, reject ...      destroy.cc     where identifiers go
+//   multicast.cc, options.cc, query.cc, qp_attributes.cc, infiniband.cc  what their names say
 #pragma once
 
 #include <rdma/rdma_user_cm.h>
@@ -28,6 +28,7 @@
 #include "cma/id.h"
 #include "cma/locked.h"
 #include "cma/neighbours.h"
+#include "cma/port_table.h"
 
 namespace uroce::cma {
 
@@ -135,8 +136,12 @@ class Agent final : private cm::Host {
 
   [[nodiscard]] int claim_port(Id& id);
   [[nodiscard]] int try_to_claim_port(Id& id);
+  [[nodiscard]] int claim_any_port(Id& id);
+  [[nodiscard]] int claim_named_port(Id& id);
+  [[nodiscard]] bool draw_port(Id& id);
   void release_port(Id& id);
-  [[nodiscard]] bool is_taken_here(const Id& id, bool to_listen) const;
+  [[nodiscard]] int bind_address(Id& id, const Address& address);
+  void take_source_back(Id& id, const Address& former);
   [[nodiscard]] int choose_source(const Address& destination, bool is_loopback,
                                   Address& from) const;
   [[nodiscard]] int bind_to_device(Id& id);
@@ -144,7 +149,6 @@ class Agent final : private cm::Host {
   void wait_for_neighbour(Id& id, const Gid& next_hop, Duration patience, const Address& former);
   [[nodiscard]] Device* device_of(const Gid& gid) const;
   [[nodiscard]] Device* loopback_device(bool is_ipv4) const;
-  static ServiceAddress service_address(const Id& id);
 
   [[nodiscard]] engine::Engine& first_engine() const { return devices_.front()->engine(); }
   [[nodiscard]] datapath::Directory& directory() const { return *first_engine().directory(); }
@@ -157,6 +161,7 @@ class Agent final : private cm::Host {
   std::map<Place, std::unique_ptr<EventFile>> files_;
   std::map<std::uint32_t, std::unique_ptr<Id>> ids_;
   Neighbours neighbours_;
+  PortTable ports_;
   std::map<std::uint32_t, Id*> members_;  // by the number of their membership
   std::uint32_t last_number_ = 0;
   std::optional<Qpn> block_holder_;  // a QPN in whose block our identifiers on the wire are

@@ -56,12 +56,16 @@ int Agent::listen(Id& id, std::uint32_t backlog) {
   }
   if (id.state != IdState::kBound) return EINVAL;
   if (id.is_infiniband) return ENODEV;
-  if (is_taken_here(id, true)) return EADDRINUSE;
+  // It was bound for a connection, which failed.
+  if (!id.claim) {
+    if (const int error = claim_port(id); error != 0) return error;
+  }
+  if (const int error = ports_.check(id, true); error != 0) return error;
   if (const int error = directory().listen_to_service(*id.claim); error != 0) return error;
   id.reuses_address = false;  // of a port, one listens
   id.backlog = backlog == 0 || backlog > kBacklogMax ? kBacklogMax : backlog;
   id.listener.service_id = id.service_id(id.source.port);
-  id.listener.address = service_address(id);
+  id.listener.address = id.service_address();
   manager_.listen(id.listener);
   id.state = IdState::kListening;
   engine::log(engine::LogLevel::kInfo,

@@ -79,7 +79,7 @@ struct Id {
   std::uint8_t type_of_service = 0;
   std::optional<std::uint8_t> ack_timeout;
 
-  std::optional<std::uint32_t> claim;  // of its port, in the host's directory
+  std::optional<std::uint32_t> claim;  // of its port, in the host's directory: named, or listens
   std::uint32_t qkey = 0;
 
   cm::Connection connection;
@@ -94,6 +94,15 @@ struct Id {
   }
   [[nodiscard]] std::uint64_t service_id(std::uint16_t port) const {
     return std::uint64_t{port_space} << 16 | port;
+  }
+  // Where its port is its own.
+  [[nodiscard]] ServiceAddress service_address() const {
+    ServiceAddress address = ServiceAddress::at(source.gid);
+    if (!source.is_any()) return address;
+    address.family = Family::kBoth;
+    if (source.is_ipv4) address.family = Family::kIpv4;
+    if (!source.is_ipv4 && only_own_family.value_or(false)) address.family = Family::kIpv6;
+    return address;
   }
 };
 

@@ -12,11 +12,6 @@
 namespace uroce::cma {
 namespace {
 
-// As /proc/sys/net/ipv4/ip_local_port_range has it by default.
-constexpr std::uint16_t kFirstEphemeral = 32'768;
-constexpr std::uint16_t kLastEphemeral = 60'999;
-constexpr int kEphemeralAttempts = 64;
-
 Gid usual_loopback(bool is_ipv4) {
   Gid gid;
   if (is_ipv4) {
@@ -28,64 +23,6 @@ Gid usual_loopback(bool is_ipv4) {
 }
 
 }  // namespace
-
-ServiceAddress Agent::service_address(const Id& id) {
-  if (!id.source.is_any()) return ServiceAddress::at(id.source.gid);
-  if (id.source.is_ipv4) return {{}, Family::kIpv4};
-  return {{}, id.only_own_family.value_or(false) ? Family::kIpv6 : Family::kBoth};
-}
-
-bool Agent::is_taken_here(const Id& id, bool to_listen) const {
-  const ServiceAddress address = service_address(id);
-  return std::ranges::any_of(ids_, [&](const auto& entry) {
-    const Id& other = *entry.second;
-    if (&other == &id || !other.claim || other.port_space != id.port_space ||
-        other.source.port != id.source.port || !service_address(other).overlaps(address)) {
-      return false;
-    }
-    return to_listen ||
-           !(id.reuses_address && other.reuses_address && other.state != IdState::kListening);
-  });
-}
-
-// A file that the program has just closed may hold the port still.
-int Agent::claim_port(Id& id) {
-  const int error = try_to_claim_port(id);
-  if (error != EADDRINUSE) return error;
-  close_abandoned_files();
-  return try_to_claim_port(id);
-}
-
-// Port 0 is any that nobody has.
-int Agent::try_to_claim_port(Id& id) {
-  const bool is_any = id.source.port == 0;
-  int error = EADDRINUSE;
-  for (int attempt = 0; attempt < (is_any ? kEphemeralAttempts : 1); ++attempt) {
-    if (is_any) {
-      id.source.port = static_cast<std::uint16_t>(random_.between(kFirstEphemeral, kLastEphemeral));
-    }
-    const ServiceAddress address = service_address(id);
-    if (is_taken_here(id, false)) continue;
-    std::uint32_t claim = 0;
-    error = directory().claim_service({.id = id.service_id(id.source.port),
-                                       .address = address,
-                                       .shares = id.reuses_address,
-                                       .block = qpn_block(*block_holder_)},
-                                      claim);
-    if (error == 0) {
-      id.claim = claim;
-      return 0;
-    }
-    if (error != EADDRINUSE) break;
-  }
-  if (is_any) id.source.port = 0;
-  return error == ENOSPC ? EADDRNOTAVAIL : error;
-}
-
-void Agent::release_port(Id& id) {
-  if (id.claim) directory().release_service(*id.claim);
-  id.claim.reset();
-}
 
 // Which device has the source address, and as which GID it goes out.
 int Agent::bind_to_device(Id& id) {
@@ -100,7 +37,8 @@ int Agent::bind_to_device(Id& id) {
   return 0;
 }
 
-int Agent::bind(Id& id, const Address& address) {
+// What is bound has its port later, or does without one of its own.
+int Agent::bind_address(Id& id, const Address& address) {
   if (id.state != IdState::kIdle) return EINVAL;
   id.source = address;
   if (!address.is_any()) {
@@ -111,12 +49,18 @@ int Agent::bind(Id& id, const Address& address) {
       return is_own ? error : EADDRNOTAVAIL;
     }
   }
+  id.state = IdState::kBound;
+  return 0;
+}
+
+int Agent::bind(Id& id, const Address& address) {
+  if (const int error = bind_address(id, address); error != 0) return error;
   if (const int error = claim_port(id); error != 0) {
     id.source = {};
     id.device = nullptr;
+    id.state = IdState::kIdle;
     return error;
   }
-  id.state = IdState::kBound;
   return 0;
 }
 
@@ -139,23 +83,24 @@ int Agent::choose_source(const Address& destination, bool is_loopback, Address& 
   return 0;
 }
 
+// Whoever connects has a port that is drawn when it is known to where; there are more of them than
+// the directory has room for.
 int Agent::resolve_address(Id& id, const Address* source, const Address& destination,
                            Duration patience) {
-  if (id.state == IdState::kIdle && source != nullptr && !source->is_any()) {
-    if (const int error = bind(id, *source); error != 0) return error;
+  if (id.state == IdState::kIdle && source != nullptr && (!source->is_any() || source->port != 0)) {
+    const int error = source->port != 0 ? bind(id, *source) : bind_address(id, *source);
+    if (error != 0) return error;
   }
   if (id.state != IdState::kIdle && id.state != IdState::kBound) return EINVAL;
   if (id.is_infiniband) return EINVAL;
   Address from = id.source;
-  if (!from.is_any() && from.is_ipv4 != destination.is_ipv4) return EINVAL;
+  const bool is_bound = id.state == IdState::kBound;
+  if (is_bound && from.is_ipv4 != destination.is_ipv4) return EINVAL;
   from.is_ipv4 = destination.is_ipv4;
   Address to = destination;
   if (to.is_any()) to.gid = usual_loopback(to.is_ipv4);
   const bool is_loopback = to.is_loopback() && device_of(to.gid) == nullptr;
   if (const int error = choose_source(to, is_loopback, from); error != 0) return error;
-  if (id.source.port == 0) {
-    from.port = static_cast<std::uint16_t>(random_.between(kFirstEphemeral, kLastEphemeral));
-  }
   const Address former = std::exchange(id.source, from);
   if (const int error = bind_to_device(id); error != 0) {
     id.source = former;
@@ -163,6 +108,10 @@ int Agent::resolve_address(Id& id, const Address* source, const Address& destina
     return 0;
   }
   id.destination = to;
+  if (id.source.port == 0 && !draw_port(id)) {
+    id.source = former;
+    return EADDRNOTAVAIL;
+  }
   id.route.destination = is_loopback ? id.route.source : to.gid;
   id.route.traffic_class = id.type_of_service;
   const auto next_hop = is_loopback ? std::nullopt : ask_neighbour(*id.device, to.gid);
@@ -172,6 +121,11 @@ int Agent::resolve_address(Id& id, const Address* source, const Address& destina
     finish_address(id);
   }
   return 0;
+}
+
+void Agent::take_source_back(Id& id, const Address& former) {
+  if (former.port == 0) ports_.erase(id);
+  id.source = former;
 }
 
 void Agent::finish_address(Id& id) {
@@ -191,7 +145,7 @@ void Agent::look_after_neighbours(Instant now) {
   neighbours_.look(now, [this](const Neighbours::Wait& wait, Neighbours::Outcome outcome) {
     Id& id = *wait.id;
     if (outcome == Neighbours::Outcome::kAnswered) return finish_address(id);
-    id.source = wait.source_before;
+    take_source_back(id, wait.source_before);
     id.state = wait.state_before;
     post(id, EventType::kAddressError, static_cast<std::uint32_t>(-ETIMEDOUT));
   });

@@ -14,6 +14,7 @@
 // from any thread; the first, third and fifth are loads and nothing else.
 #pragma once
 
+#include <cerrno>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -71,6 +72,12 @@ class GroupLock {
   std::unique_lock<std::mutex> threads_;
 };
 
+// What whoever wants `one` is told where `other`, which overlaps it, is taken: as Linux's rdma_cm
+// has it, which sees a port that can be had at no address rather than an address that is in use.
+[[nodiscard]] constexpr int in_use(const ServiceAddress& one, const ServiceAddress& other) {
+  return one.is_any() || other.is_any() ? EADDRNOTAVAIL : EADDRINUSE;
+}
+
 class Directory {
  public:
   // Takes a slot, after freeing those of processes that died.
@@ -127,7 +134,7 @@ class Directory {
   void leave_udp_group();
 
   // --- Services of the communication manager (services.cc) ---------------------------------------
-  // Held until it is released, or the slot is left. 0, EADDRINUSE where another process holds one
+  // Held until it is released, or the slot is left. 0, in_use() where another process holds one
   // that the same request could be for, ENOSPC, or EBUSY where a process that was stopped in the
   // middle of this holds up all others. Two that both `share` do not exclude each other, until one
   // of them listens. What this process holds already is not looked at.
@@ -160,8 +167,8 @@ class Directory {
   void publish(std::uint32_t index, const SlotFacts& facts);
   void retire(std::uint32_t index);
   class ServicesLock;
-  [[nodiscard]] bool is_taken(const ServiceClaim& claim, bool to_listen,
-                              std::uint32_t except) const;
+  [[nodiscard]] int check_service(const ServiceClaim& claim, bool to_listen,
+                                  std::uint32_t except) const;
   void drop_services(std::uint64_t owner);
   std::optional<std::uint32_t> claim_unused();
   std::optional<std::uint32_t> claim_oldest_free();

@@ -77,7 +77,8 @@ class Directory::ServicesLock {
   bool is_held_ = false;
 };
 
-bool Directory::is_taken(const ServiceClaim& claim, bool to_listen, std::uint32_t except) const {
+int Directory::check_service(const ServiceClaim& claim, bool to_listen,
+                             std::uint32_t except) const {
   const std::uint32_t used = table().services_used.load();
   for (std::uint32_t i = 0; i < used; ++i) {
     const std::uint64_t owner = table().services[i].owner.load(std::memory_order_acquire);
@@ -88,15 +89,15 @@ bool Directory::is_taken(const ServiceClaim& claim, bool to_listen, std::uint32_
     if (file_->holds(holder.index) || !is_alive(holder)) continue;
     const bool both_share = claim.shares && (other.flags & kShares) != 0;
     const bool one_listens = to_listen || (other.flags & kListens) != 0;
-    if (!both_share || one_listens) return true;
+    if (!both_share || one_listens) return in_use(claim.address, other.address);
   }
-  return false;
+  return 0;
 }
 
 int Directory::claim_service(const ServiceClaim& claim, std::uint32_t& index) {
   const ServicesLock lock(*file_);
   if (!lock.is_held()) return EBUSY;
-  if (is_taken(claim, false, kServiceCount)) return EADDRINUSE;
+  if (const int error = check_service(claim, false, kServiceCount); error != 0) return error;
   for (std::uint32_t i = 0; i < kServiceCount; ++i) {
     Service& service = table().services[i];
     const std::uint64_t owner = service.owner.load();
@@ -118,7 +119,7 @@ int Directory::listen_to_service(std::uint32_t index) {
   Service& service = table().services[index];
   const ServiceFacts facts = load(service);
   const ServiceClaim claim{facts.id, facts.address, (facts.flags & kShares) != 0, facts.block};
-  if (is_taken(claim, true, index)) return EADDRINUSE;
+  if (const int error = check_service(claim, true, index); error != 0) return error;
   service.family_and_flags.fetch_or(kListens);
   return 0;
 }

@@ -174,14 +174,14 @@ TEST_F(ServicesTest, TwoProcessesConflictWhereOneAddressCouldMeanBoth) {
     ServiceAddress theirs, ours;
     int result;
   } rows[] = {
-      {any(), any(), EADDRINUSE},
+      {any(), any(), EADDRNOTAVAIL},
       {any(Family::kIpv4), any(Family::kIpv6), 0},
-      {any(Family::kIpv4), any(), EADDRINUSE},
+      {any(Family::kIpv4), any(), EADDRNOTAVAIL},
       {any(Family::kIpv4), ServiceAddress::at(ipv6(1)), 0},
-      {any(Family::kIpv4), ServiceAddress::at(ipv4(1)), EADDRINUSE},
+      {any(Family::kIpv4), ServiceAddress::at(ipv4(1)), EADDRNOTAVAIL},
       {ServiceAddress::at(ipv4(1)), ServiceAddress::at(ipv4(2)), 0},
       {ServiceAddress::at(ipv4(1)), ServiceAddress::at(ipv4(1)), EADDRINUSE},
-      {ServiceAddress::at(ipv6(1)), any(), EADDRINUSE},
+      {ServiceAddress::at(ipv6(1)), any(), EADDRNOTAVAIL},
       {ServiceAddress::at(ipv6(1)), any(Family::kIpv4), 0},
   };
   for (const auto& row : rows) {
@@ -200,10 +200,10 @@ TEST_F(ServicesTest, WhoBothShareHaveItUntilOneListens) {
   Other other(folder.path());
   ASSERT_EQ(other.claim(any(), true), 0);
   ASSERT_EQ(claim(any(), true), 0);
-  ASSERT_EQ(other.listen(), EADDRINUSE);
+  ASSERT_EQ(other.listen(), EADDRNOTAVAIL);
   own->release_service(index);
   ASSERT_EQ(other.listen(), 0);
-  EXPECT_EQ(claim(any(), true), EADDRINUSE);
+  EXPECT_EQ(claim(any(), true), EADDRNOTAVAIL);
 }
 
 // What a process has already is its own affair.
@@ -218,7 +218,7 @@ TEST_F(ServicesTest, TheDeadHaveNothing) {
   Other other(folder.path());
   ASSERT_EQ(other.claim(any()), 0);
   ASSERT_EQ(other.listen(), 0);
-  EXPECT_EQ(claim(any()), EADDRINUSE);
+  EXPECT_EQ(claim(any()), EADDRNOTAVAIL);
   other.die();
   EXPECT_EQ(claim(any()), 0);
   ASSERT_EQ(own->listen_to_service(index), 0);
