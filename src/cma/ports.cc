@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Whose a port is: on this host, by its directory, where it was named or somebody may come to
 // listen; in this process only, where it was drawn for a connection.
+#include <linux/capability.h>
+
 #include <cerrno>
 
 #include "cma/agent.h"
+#include "posix/capability.h"
 
 namespace uroce::cma {
 namespace {
 
 constexpr int kAttempts = 64;
+// The kernel's rdma_cm goes by this number whatever ip_unprivileged_port_start says.
+constexpr std::uint16_t kFirstUnprivileged = 1'024;
 
 datapath::Directory::ServiceClaim service_claim(const Id& id, Qpn block_holder) {
   return {.id = id.service_id(id.source.port),
@@ -31,6 +36,9 @@ int Agent::claim_port(Id& id) {
 
 int Agent::try_to_claim_port(Id& id) {
   if (id.source.port == 0) return claim_any_port(id);
+  if (id.source.port < kFirstUnprivileged && !posix::has_capability(CAP_NET_BIND_SERVICE)) {
+    return EACCES;
+  }
   if (const int error = ports_.check(id, false); error != 0) return error;
   const int error = claim_named_port(id);
   if (error == 0) ports_.insert(id);

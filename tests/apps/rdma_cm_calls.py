@@ -10,11 +10,12 @@ from programs import DEADLINE_SECONDS, Failure
 OWN = {4: "10.77.0.2", 6: "fd77::2"}  # the client's, in the place veth-udp
 PEER = "10.77.0.1"
 MANY = 2000  # more than the directory has rows for, and than ports drawn by chance stay apart
+PRIVILEGED = 111
 
 
-def output(place, tool, *words):
+def output(place, tool, *words, before=()):
     """What it prints."""
-    done = subprocess.run(place.client_command([tool, *map(str, words)]), check=False,
+    done = subprocess.run(place.client_command([*before, tool, *map(str, words)]), check=False,
                           text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           timeout=DEADLINE_SECONDS)
     return done.stdout
@@ -62,8 +63,17 @@ def check_listening_with_what_could_not_connect(place, tool):
     expect(text, "RDMA_CM_EVENT_ADDR_ERROR", "rdma_listen: done, a port")
 
 
+
+def check_a_privileged_port(place, tool):
+    for before, answer in (((), "done"),
+                           (("setpriv", "--bounding-set=-net_bind_service"), "Permission denied")):
+        expect(output(place, tool, "bind", "0.0.0.0", PRIVILEGED, before=before),
+               f"0.0.0.0: {answer}, device none")
+
+
 if __name__ == "__main__":
     checks.main(__doc__, [
         check_ports_of_many_that_connect_from_an_address,
         check_ports_of_many_that_connect_from_anywhere, check_the_port_of_a_source_that_is_any,
-        check_a_port_that_is_taken, check_listening_with_what_could_not_connect], "cm_calls")
+        check_a_port_that_is_taken, check_listening_with_what_could_not_connect,
+        check_a_privileged_port], "cm_calls")
