@@ -22,7 +22,8 @@ struct Route {
   std::uint32_t flow_label = 0;
   std::uint8_t traffic_class = 0;
   std::uint8_t hop_limit = 64;
-  void* device = nullptr;  // the user's own
+  void* device = nullptr;   // the user's own
+  std::uint32_t scope = 0;  // of a message that came in: the interface, for link-local addresses
 };
 
 // IBTA 12.9.7, without the states that only alternate paths have. A side that has sent DREP, or

@@ -112,7 +112,8 @@ class Manager {
   void on_ready(const Mad& mad);
   void refuse(const Route& route, const Mad& mad, std::uint32_t local_id, std::uint32_t remote_id,
               Reason reason);
-  [[nodiscard]] Listener* find_listener(std::uint64_t service_id, const Gid& address);
+  [[nodiscard]] Listener* find_listener(std::uint64_t service_id, const Gid& address,
+                                        std::uint32_t scope);
   // teardown.cc
   void on_disconnect_request(Instant now, const Route& route, const Mad& mad);
   void on_disconnect_reply(Instant now, const Mad& mad);

@@ -37,10 +37,11 @@ std::uint8_t meant_by(Attribute attribute) {
 
 }  // namespace
 
-Listener* Manager::find_listener(std::uint64_t service_id, const Gid& address) {
+Listener* Manager::find_listener(std::uint64_t service_id, const Gid& address,
+                                 std::uint32_t scope) {
   Listener* any = nullptr;
   for (Listener* l = listeners_.front(); l != nullptr; l = listeners_.next(*l)) {
-    if (l->service_id != service_id || !l->address.covers(address)) continue;
+    if (l->service_id != service_id || !l->address.covers(address, scope)) continue;
     if (!l->address.is_any()) return l;
     any = l;
   }
@@ -68,7 +69,8 @@ void Manager::on_request(Instant now, const Route& route, const Mad& mad) {
   const auto offer = offer_of(request);
   const auto addresses = read_ip_header(request.private_data);
   Listener* const listener =
-      addresses ? find_listener(request.service_id.get(), addresses->destination) : nullptr;
+      addresses ? find_listener(request.service_id.get(), addresses->destination, route.scope)
+                : nullptr;
   if (listener == nullptr) return refuse(route, mad, 0, remote_id, Reason::kInvalidServiceId);
   if (!offer) return refuse(route, mad, 0, remote_id, Reason::kInvalidService);
   if (Connection* const former = table_.find_qpn(offer->ca_guid, offer->qpn); former != nullptr) {

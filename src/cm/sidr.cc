@@ -53,7 +53,8 @@ void Manager::on_sidr_request(const Route& route, const Mad& mad) {
   refused.state = State::kSidrRequestReceived;
   const auto addresses = read_ip_header(request.private_data);
   Listener* const listener =
-      addresses ? find_listener(request.service_id.get(), addresses->destination) : nullptr;
+      addresses ? find_listener(request.service_id.get(), addresses->destination, route.scope)
+                : nullptr;
   if (listener == nullptr) {
     static_cast<void>(reply_to_sidr(refused, SidrStatus::kUnsupported, {}, 0, {}));
     return;

@@ -12,6 +12,11 @@
 
 namespace uroce::cma {
 
+// Each interface has its own network of these.
+[[nodiscard]] constexpr bool is_link_local(const Gid& gid) {
+  return gid.bytes[0] == 0xfe && (gid.bytes[1] & 0xc0) == 0x80;
+}
+
 // An IP address, which may be of no host yet (any), and a port.
 struct Address {
   Gid gid;  // zero: any
@@ -21,6 +26,7 @@ struct Address {
 
   [[nodiscard]] bool is_any() const { return gid.is_zero(); }
   [[nodiscard]] bool is_loopback() const;
+  [[nodiscard]] bool is_link_local() const { return cma::is_link_local(gid); }
 };
 
 // Of InfiniBand (infiniband.cc); of the service, the bits in the mask.

@@ -248,8 +248,11 @@ void Agent::on_mad(Device& from, cm::Route route, const cm::Mad& mad) {
   if (!addressee) return;
   const auto owner = directory().owner(*addressee);
   if (owner && *owner != directory().own_slot()) return;
-  Device* const addressed = device_of(route.source);
-  route.device = addressed != nullptr ? addressed : &from;
+  // Of several that have the address it is the one where it came in.
+  Device* const addressed = from.gid_index(route.source) ? &from : device_of(route.source);
+  Device& device = addressed != nullptr ? *addressed : from;
+  route.device = &device;
+  if (is_link_local(route.source)) route.scope = device.interface_index();
   manager_.on_mad(engine::monotonic_now(), route, mad);
 }
 
@@ -320,9 +323,12 @@ Id* Agent::create_id(EventFile& file, std::uint64_t uid, std::uint16_t port_spac
   return ids_.emplace(number, std::move(id)).first->second.get();
 }
 
-Device* Agent::device_of(const Gid& gid) const {
+// Two devices may have the same link-local address; `scope`, if it is not 0, says whose is meant.
+Device* Agent::device_of(const Gid& gid, std::uint32_t scope) const {
   for (const auto& device : devices_) {
-    if (device->gid_index(gid)) return device.get();
+    if (!device->gid_index(gid)) continue;
+    const std::uint32_t own_scope = scope == 0 ? 0 : device->interface_index();
+    if (own_scope == 0 || own_scope == scope) return device.get();
   }
   return nullptr;
 }

@@ -147,7 +147,7 @@ class Agent final : private cm::Host {
   [[nodiscard]] int bind_to_device(Id& id);
   void finish_address(Id& id);
   void wait_for_neighbour(Id& id, const Gid& next_hop, Duration patience, const Address& former);
-  [[nodiscard]] Device* device_of(const Gid& gid) const;
+  [[nodiscard]] Device* device_of(const Gid& gid, std::uint32_t scope = 0) const;
   [[nodiscard]] Device* loopback_device(bool is_ipv4) const;
 
   [[nodiscard]] engine::Engine& first_engine() const { return devices_.front()->engine(); }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "cma/device.h"
 
+#include <net/if.h>
 #include <unistd.h>
 
 #include <array>
@@ -60,6 +61,12 @@ bool Device::take_removal() {
   static_cast<void>(!::read(change_descriptor(), events.data(), events.size()));
   const std::uint32_t removals = engine().port().facts().removals;
   return std::exchange(removals_, removals) != removals;
+}
+
+// Asked each time: an interface that was made anew has another.
+std::uint32_t Device::interface_index() const {
+  const std::string& netdev = engine().port().device().netdev;
+  return netdev.empty() ? 0 : if_nametoindex(netdev.c_str());
 }
 
 bool Device::is_on_its_own() const { return engine().port().device().netdev.empty(); }

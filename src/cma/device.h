@@ -29,6 +29,8 @@ class Device {
   [[nodiscard]] std::optional<std::uint8_t> gid_index(const Gid& gid) const;
   // The first of the family.
   [[nodiscard]] std::optional<Gid> any_gid(bool is_ipv4) const;
+  // As the kernel numbers it; 0 where there is none.
+  [[nodiscard]] std::uint32_t interface_index() const;
   // No interface of the kernel's: its addresses are in no routing table.
   [[nodiscard]] bool is_on_its_own() const;
 

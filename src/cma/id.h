@@ -98,6 +98,7 @@ struct Id {
   // Where its port is its own.
   [[nodiscard]] ServiceAddress service_address() const {
     ServiceAddress address = ServiceAddress::at(source.gid);
+    if (source.is_link_local()) address.scope = source.scope;
     if (!source.is_any()) return address;
     address.family = Family::kBoth;
     if (source.is_ipv4) address.family = Family::kIpv4;

@@ -26,7 +26,7 @@ Gid usual_loopback(bool is_ipv4) {
 
 // Which device has the source address, and as which GID it goes out.
 int Agent::bind_to_device(Id& id) {
-  id.device = device_of(id.source.gid);
+  id.device = device_of(id.source.gid, id.source.is_link_local() ? id.source.scope : 0);
   id.route.source = id.source.gid;
   if (id.device == nullptr && id.source.is_loopback()) {
     id.device = loopback_device(id.source.is_ipv4);
@@ -40,6 +40,7 @@ int Agent::bind_to_device(Id& id) {
 // What is bound has its port later, or does without one of its own.
 int Agent::bind_address(Id& id, const Address& address) {
   if (id.state != IdState::kIdle) return EINVAL;
+  if (address.is_link_local() && address.scope == 0) return EINVAL;
   id.source = address;
   if (!address.is_any()) {
     if (const int error = bind_to_device(id); error != 0) {
@@ -72,7 +73,9 @@ int Agent::choose_source(const Address& destination, bool is_loopback, Address& 
     return 0;
   }
   const int error = find_source(destination, from);
-  if (error == 0 && device_of(from.gid) != nullptr) return 0;
+  if (error == 0 && device_of(from.gid, from.is_link_local() ? from.scope : 0) != nullptr) {
+    return 0;
+  }
   // An address that no table of the kernel's has may be behind a port that is not the kernel's.
   const auto own =
       std::ranges::find_if(devices_, [](const auto& device) { return device->is_on_its_own(); });

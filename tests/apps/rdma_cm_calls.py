@@ -3,8 +3,11 @@
 """Single calls of librdmacm answer what they answer on Linux: which port and device an identifier has,
 what is refused, and with which error."""
 import subprocess
+import time
 
 import checks
+import places
+from pairs import Place
 from programs import DEADLINE_SECONDS, Failure
 
 OWN = {4: "10.77.0.2", 6: "fd77::2"}  # the client's, in the place veth-udp
@@ -71,9 +74,46 @@ def check_a_privileged_port(place, tool):
                f"0.0.0.0: {answer}, device none")
 
 
+def link_local_address(host, interface):
+    """Once it may be used."""
+    for _ in range(400):
+        words = host.ip("-6", "-o", "addr", "show", "dev", interface, "scope", "link").split()
+        if words and "tentative" not in words:
+            return words[words.index("inet6") + 1].split("/")[0]
+        time.sleep(0.02)
+    raise Failure(f"{interface} has no link-local address")
+
+
+def check_link_local_addresses_of_two_interfaces(place, tool):
+    """That are the same: of which device an identifier is, the scope says."""
+    with places.hosts(2) as (own, peer):
+        for number in (0, 1):
+            own.ip("link", "add", f"v{number}", "address", "02:00:00:00:00:07", "type", "veth",
+                   "peer", "name", f"w{number}", "address", "02:00:00:00:00:08",
+                   "netns", str(peer.holder.pid))
+            own.address(f"v{number}", f"10.76.{number}.1/24")
+            peer.address(f"w{number}", f"10.76.{number}.2/24")
+        address = link_local_address(own, "v0")
+        if link_local_address(own, "v1") != address:
+            raise Failure("the addresses differ")
+        remote = link_local_address(peer, "w0")
+        link_local_address(peer, "w1")
+        both = Place("two-links", place.uroce, [], ["--netdev", "v0,v1", "--uplink", "udp"], address,
+                     own.inside, own.inside)
+        listeners = [word for number in (0, 1) for word in (f"{address}%v{number}", 7000)]
+        expect(output(both, tool, "listen", *listeners),
+               *(f"{address}%v{number}: done, device uroce{number}" for number in (0, 1)))
+        expect(output(both, tool, "bind", address, 7000),
+               f"{address}: Invalid argument, device none")
+        for number in (0, 1):
+            text = output(both, tool, "resolve", "-", 0, f"{remote}%v{number}", 1)
+            if f" of uroce{number}\n1 resolved" not in text:
+                raise Failure(f"{text!r} of interface {number}")
+
+
 if __name__ == "__main__":
     checks.main(__doc__, [
         check_ports_of_many_that_connect_from_an_address,
         check_ports_of_many_that_connect_from_anywhere, check_the_port_of_a_source_that_is_any,
         check_a_port_that_is_taken, check_listening_with_what_could_not_connect,
-        check_a_privileged_port], "cm_calls")
+        check_a_privileged_port, check_link_local_addresses_of_two_interfaces], "cm_calls")

@@ -19,14 +19,17 @@ class CmListener : public ::testing::Test {
     return listener;
   }
   // Where a request for that address comes to.
-  const Listener* asked(const Gid& address, std::uint64_t service = kService) {
+  const Listener* asked(const Gid& address, std::uint64_t service = kService,
+                        std::uint32_t scope = 0) {
     host.asked = nullptr;
     ++next_id;
     Mad mad;
     mad.set(Attribute::kRequest, 1,
             make_request(next_id, service, {}, {.qpn = {next_id}, .ca_guid = 9},
                          {.source = {}, .destination = address, .is_ipv4 = address.is_ipv4()}, {}));
-    manager.on_mad({}, {}, mad);
+    Route route;
+    route.scope = scope;
+    manager.on_mad({}, route, mad);
     return host.asked;
   }
 
@@ -50,6 +53,21 @@ TEST_F(CmListener, AtAnyAddressTakesAllFamilies) {
   const Listener& any = listen({});
   EXPECT_EQ(asked(ipv4(1)), &any);
   EXPECT_EQ(asked(ipv6(1)), &any);
+}
+
+// Two interfaces may have the same link-local address.
+TEST_F(CmListener, OfAnInterfaceTakesWhatComesThere) {
+  Gid gid = ipv6(1);
+  gid.bytes[0] = 0xfe;
+  gid.bytes[1] = 0x80;
+  ServiceAddress address = ServiceAddress::at(gid);
+  address.scope = 3;
+  const Listener& of_third = listen(address);
+  address.scope = 4;
+  const Listener& of_fourth = listen(address);
+  EXPECT_EQ(asked(gid, kService, 3), &of_third);
+  EXPECT_EQ(asked(gid, kService, 4), &of_fourth);
+  EXPECT_EQ(asked(gid, kService, 5), nullptr);
 }
 
 TEST_F(CmListener, OfAFamilyTakesNoOther) {

@@ -94,6 +94,19 @@ TEST_F(PortTableTest, AnAddressIsInUseAndAnyIsNotAvailable) {
   EXPECT_EQ(check(any_ipv6(7001)), EADDRNOTAVAIL);
 }
 
+TEST_F(PortTableTest, InterfacesHaveLinkLocalAddressesOfTheirOwn) {
+  Gid gid;
+  gid.bytes[0] = 0xfe;
+  gid.bytes[1] = 0x80;
+  gid.bytes[15] = 1;
+  const auto at = [&gid](std::uint32_t scope) {
+    return Address{.gid = gid, .is_ipv4 = false, .port = 7000, .scope = scope};
+  };
+  table.insert(make(at(3)));
+  EXPECT_EQ(check(at(4)), 0);
+  EXPECT_EQ(check(at(3)), EADDRINUSE);
+}
+
 TEST_F(PortTableTest, SpacesAreApart) {
   table.insert(make(ipv4(1, 7000)));
   Id& other = make(ipv4(1, 7000));
