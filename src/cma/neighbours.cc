@@ -3,6 +3,8 @@
 
 #include <net/if.h>
 
+#include <cerrno>
+
 #include "datapath/neighbour/kernel_tables.h"
 #include "posix/interface.h"
 
@@ -17,24 +19,28 @@ bool asks_neighbours(const std::string& interface) {
   return flags != 0 && (flags & (IFF_NOARP | IFF_LOOPBACK)) == 0;
 }
 
-unsigned index_of(const Device& device) {
-  return if_nametoindex(device.engine().port().device().netdev.c_str());
+// And not that the kernel could not be asked.
+bool leads_nowhere(int error) {
+  return error == ENETUNREACH || error == EHOSTUNREACH || error == EACCES;
 }
 
 }  // namespace
 
-std::optional<Gid> ask_neighbour(const Device& device, const Gid& destination) {
+int ask_neighbour(const Device& device, const Gid& destination, std::optional<Gid>& next_hop) {
   const engine::Port& port = device.engine().port();
   if (device.is_on_its_own() || destination.is_multicast() || port.is_own_address(destination) ||
       !asks_neighbours(port.device().netdev)) {
-    return std::nullopt;
+    return 0;
   }
-  const datapath::KernelTables tables(index_of(device));
-  Gid next_hop;
-  if (tables.find_next_hop(destination, next_hop) != 0) return std::nullopt;
-  if (tables.is_reachable(next_hop)) return std::nullopt;
-  tables.make_kernel_ask(next_hop);
-  return next_hop;
+  const datapath::KernelTables tables(device.interface_index());
+  Gid found;
+  if (const int error = tables.find_next_hop(destination, found); error != 0) {
+    return leads_nowhere(error) ? error : 0;
+  }
+  if (tables.is_reachable(found)) return 0;
+  tables.make_kernel_ask(found);
+  next_hop = found;
+  return 0;
 }
 
 void Neighbours::forget(const Id& id) {
@@ -48,7 +54,7 @@ Instant Neighbours::next_look(Instant now) const {
 bool Neighbours::has_answered(const Wait& wait, Known& known) {
   const Device* const device = wait.id->device;
   if (known.device != device || known.next_hop != wait.next_hop) {
-    const unsigned index = index_of(*device);  // 0: the interface has gone
+    const unsigned index = device->interface_index();  // 0: the interface has gone
     known = {device, wait.next_hop,
              index != 0 && datapath::KernelTables(index).is_reachable(wait.next_hop)};
   }

@@ -13,8 +13,10 @@ namespace uroce::cma {
 
 // The neighbour that the kernel would have to ask before it can send to `destination` from the
 // device; it is asked. Nothing where none is needed, or nothing can be said: a device without an
-// interface of the kernel's, or one that does not ask.
-[[nodiscard]] std::optional<Gid> ask_neighbour(const Device& device, const Gid& destination);
+// interface of the kernel's, or one that does not ask. ENETUNREACH, EHOSTUNREACH ...: the kernel
+// says that no way leads there.
+[[nodiscard]] int ask_neighbour(const Device& device, const Gid& destination,
+                                std::optional<Gid>& next_hop);
 
 class Neighbours {
  public:

@@ -117,7 +117,13 @@ int Agent::resolve_address(Id& id, const Address* source, const Address& destina
   }
   id.route.destination = is_loopback ? id.route.source : to.gid;
   id.route.traffic_class = id.type_of_service;
-  const auto next_hop = is_loopback ? std::nullopt : ask_neighbour(*id.device, to.gid);
+  std::optional<Gid> next_hop;
+  if (!is_loopback) {
+    if (const int error = ask_neighbour(*id.device, to.gid, next_hop); error != 0) {
+      take_source_back(id, former);
+      return error;
+    }
+  }
   if (next_hop) {
     wait_for_neighbour(id, *next_hop, patience, former);
   } else {

@@ -18,11 +18,6 @@ int find_source(const Address& destination, Address& source) {
   if (!socket.is_open()) return errno;
   sockaddr_storage place{};
   auto* const address = reinterpret_cast<sockaddr*>(&place);
-  if (!source.is_any()) {
-    Address local = source;
-    local.port = 0;
-    if (::bind(socket.get(), address, to_sockaddr(local, &place)) != 0) return errno;
-  }
   Address to = destination;
   if (to.port == 0) to.port = 1;
   if (::connect(socket.get(), address, to_sockaddr(to, &place)) != 0) return errno;

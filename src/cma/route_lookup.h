@@ -6,8 +6,8 @@
 
 namespace uroce::cma {
 
-// To `destination`; `source` may prescribe the address, or be any. 0 and `source`, or what the
-// kernel says: ENETUNREACH, EHOSTUNREACH, EADDRNOTAVAIL ...
+// To `destination`. 0 and `source`, but for its port, or what the kernel says: ENETUNREACH,
+// EHOSTUNREACH ...
 [[nodiscard]] int find_source(const Address& destination, Address& source);
 
 }  // namespace uroce::cma

@@ -12,6 +12,7 @@ from programs import DEADLINE_SECONDS, Failure
 
 OWN = {4: "10.77.0.2", 6: "fd77::2"}  # the client's, in the place veth-udp
 PEER = "10.77.0.1"
+OUT_OF_REACH = "2001:db8::1"
 MANY = 2000  # more than the directory has rows for, and than ports drawn by chance stay apart
 PRIVILEGED = 111
 
@@ -74,6 +75,11 @@ def check_a_privileged_port(place, tool):
                f"0.0.0.0: {answer}, device none")
 
 
+def check_a_bound_source_from_which_no_way_leads(place, tool):
+    expect(output(place, tool, "resolve", OWN[6], 0, OUT_OF_REACH, 1),
+           "rdma_resolve_addr: Network is unreachable", "0 resolved, 0 ports")
+
+
 def link_local_address(host, interface):
     """Once it may be used."""
     for _ in range(400):
@@ -116,4 +122,5 @@ if __name__ == "__main__":
         check_ports_of_many_that_connect_from_an_address,
         check_ports_of_many_that_connect_from_anywhere, check_the_port_of_a_source_that_is_any,
         check_a_port_that_is_taken, check_listening_with_what_could_not_connect,
-        check_a_privileged_port, check_link_local_addresses_of_two_interfaces], "cm_calls")
+        check_a_privileged_port, check_a_bound_source_from_which_no_way_leads,
+        check_link_local_addresses_of_two_interfaces], "cm_calls")
