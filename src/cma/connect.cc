@@ -98,11 +98,16 @@ int Agent::accept(Id& id, std::uint64_t uid, const rdma_ucm_conn_param& paramete
   cm::Connection& c = id.connection;
   const cm::PrivateData data = parameters.valid != 0 ? data_of(parameters) : cm::PrivateData();
   if (c.state == cm::State::kReplyReceived) return manager_.ready(c, data);
-  if (parameters.valid == 0) return EINVAL;
   const std::uint64_t former = std::exchange(id.uid, uid != 0 ? uid : id.uid);
-  const int error = id.is_datagram() ? accept_datagrams(id, parameters, data)
-                                     : accept_connection(id, parameters, data);
-  if (error != 0) id.uid = former;
+  int error = EINVAL;
+  if (parameters.valid != 0) {
+    error = id.is_datagram() ? accept_datagrams(id, parameters, data)
+                             : accept_connection(id, parameters, data);
+  }
+  if (error == 0) return 0;
+  id.uid = former;
+  // The peer need not wait for what will not come; as from the kernel.
+  static_cast<void>(reject(id, cm::Reason::kConsumer, {}));
   return error;
 }
 
@@ -136,12 +141,14 @@ int Agent::reject(Id& id, cm::Reason reason, std::span<const std::byte> data) {
   return manager_.reject(id.connection, reason, cm::PrivateData(data));
 }
 
-// Also where there is nothing to end any more; it is the kernel's answer too.
+// Also where there is nothing to end any more, or never was: the kernel's answer too, once it has
+// an identifier of its communication manager for it.
 int Agent::disconnect(Id& id) {
   const bool is_connected =
       id.state == IdState::kConnecting ||
       (id.state == IdState::kRemoved && id.connection.state != cm::State::kIdle);
-  if (!is_connected || id.is_datagram()) return EINVAL;
+  const bool listens_at_device = id.state == IdState::kListening && id.device != nullptr;
+  if (!is_connected && !listens_at_device) return EINVAL;
   static_cast<void>(manager_.disconnect(engine::monotonic_now(), id.connection));
   return 0;
 }

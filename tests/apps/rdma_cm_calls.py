@@ -117,10 +117,21 @@ def check_link_local_addresses_of_two_interfaces(place, tool):
                 raise Failure(f"{text!r} of interface {number}")
 
 
+def check_an_answer_that_cannot_be_sent_refuses(place, tool):
+    expect(output(place, tool, "accept", OWN[4]), "too much: Invalid argument",
+           "the client: RDMA_CM_EVENT_REJECTED, status 28", "again: Invalid argument")
+
+
+def check_disconnecting_what_has_no_connection(place, tool):
+    expect(output(place, tool, "disconnect", OWN[4]), "idle: Invalid argument", "asking: done",
+           "client: done", "server: done", "listening: done")
+
+
 if __name__ == "__main__":
     checks.main(__doc__, [
         check_ports_of_many_that_connect_from_an_address,
         check_ports_of_many_that_connect_from_anywhere, check_the_port_of_a_source_that_is_any,
         check_a_port_that_is_taken, check_listening_with_what_could_not_connect,
         check_a_privileged_port, check_a_bound_source_from_which_no_way_leads,
-        check_link_local_addresses_of_two_interfaces], "cm_calls")
+        check_link_local_addresses_of_two_interfaces, check_an_answer_that_cannot_be_sent_refuses,
+        check_disconnecting_what_has_no_connection], "cm_calls")
