@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // man rdma_join_multicast. Joining gives the program what it needs to reach the group; that the
-// host takes part in it follows from ibv_attach_mcast, which librdmacm calls.
+// host takes part in it follows from ibv_attach_mcast, which librdmacm calls. A group may be joined
+// again: each time is a membership of its own.
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -15,9 +16,6 @@ int Agent::join(Id& id, std::uint64_t uid, const Address& group, std::uint32_t& 
   }
   if (id.is_infiniband) return ENODEV;
   if (!group.gid.is_multicast()) return EINVAL;
-  const bool is_member = std::ranges::any_of(
-      id.memberships, [&group](const auto& known) { return known->group == group.gid; });
-  if (is_member) return EADDRINUSE;
   auto membership = std::make_unique<Membership>();
   membership->number = number = ++last_number_;
   membership->uid = uid;

@@ -13,6 +13,7 @@ from programs import DEADLINE_SECONDS, Failure
 OWN = {4: "10.77.0.2", 6: "fd77::2"}  # the client's, in the place veth-udp
 PEER = "10.77.0.1"
 OUT_OF_REACH = "2001:db8::1"
+GROUP = "239.1.2.3"
 MANY = 2000  # more than the directory has rows for, and than ports drawn by chance stay apart
 PRIVILEGED = 111
 
@@ -127,6 +128,11 @@ def check_disconnecting_what_has_no_connection(place, tool):
            "client: done", "server: done", "listening: done")
 
 
+def check_a_group_that_is_joined_twice(place, tool):
+    expect(output(place, tool, "join", OWN[4], GROUP),
+           *["joining: done", "own context"] * 2, *["leaving: done"] * 2)
+
+
 if __name__ == "__main__":
     checks.main(__doc__, [
         check_ports_of_many_that_connect_from_an_address,
@@ -134,4 +140,5 @@ if __name__ == "__main__":
         check_a_port_that_is_taken, check_listening_with_what_could_not_connect,
         check_a_privileged_port, check_a_bound_source_from_which_no_way_leads,
         check_link_local_addresses_of_two_interfaces, check_an_answer_that_cannot_be_sent_refuses,
-        check_disconnecting_what_has_no_connection], "cm_calls")
+        check_disconnecting_what_has_no_connection,
+        check_a_group_that_is_joined_twice], "cm_calls")
