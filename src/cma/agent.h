@@ -140,6 +140,8 @@ class Agent final : private cm::Host {
   [[nodiscard]] int claim_named_port(Id& id);
   [[nodiscard]] bool draw_port(Id& id);
   void release_port(Id& id);
+  // Other processes hear of an option that was set, if `error` is 0.
+  [[nodiscard]] int tell_of_claim(const Id& id, int error);
   [[nodiscard]] int bind_address(Id& id, const Address& address);
   void take_source_back(Id& id, const Address& former);
   [[nodiscard]] int choose_source(const Address& destination, bool is_loopback,

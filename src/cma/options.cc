@@ -25,10 +25,11 @@ int set_type_of_service(Id& id, std::span<const std::byte> value) {
   return 0;
 }
 
+// Whoever shares a port may have to go on doing so. Of a port that is listened to, one listens.
 int set_reuse_address(Id& id, std::span<const std::byte> value) {
   const auto reuse = read<int>(value);
-  if (!reuse || id.state == IdState::kListening) return EINVAL;
-  id.reuses_address = *reuse != 0;
+  if (!reuse || (*reuse == 0 && id.state != IdState::kIdle)) return EINVAL;
+  id.reuses_address = *reuse != 0 && id.state != IdState::kListening;
   return 0;
 }
 
@@ -64,9 +65,9 @@ int Agent::set_option(Id& id, std::uint32_t level, std::uint32_t name,
     case RDMA_OPTION_ID_TOS:
       return set_type_of_service(id, value);
     case RDMA_OPTION_ID_REUSEADDR:
-      return set_reuse_address(id, value);
+      return tell_of_claim(id, set_reuse_address(id, value));
     case RDMA_OPTION_ID_AFONLY:
-      return set_only_own_family(id, value);
+      return tell_of_claim(id, set_only_own_family(id, value));
     case RDMA_OPTION_ID_ACK_TIMEOUT:
       return set_ack_timeout(id, value);
     default:

@@ -73,6 +73,11 @@ bool Agent::draw_port(Id& id) {
   return true;
 }
 
+int Agent::tell_of_claim(const Id& id, int error) {
+  if (error != 0 || !id.claim) return error;
+  return directory().change_service(*id.claim, service_claim(id, *block_holder_));
+}
+
 void Agent::release_port(Id& id) {
   if (id.claim) directory().release_service(*id.claim);
   id.claim.reset();

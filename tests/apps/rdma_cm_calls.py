@@ -133,6 +133,13 @@ def check_a_group_that_is_joined_twice(place, tool):
            *["joining: done", "own context"] * 2, *["leaving: done"] * 2)
 
 
+def check_options_that_are_set_after_binding(place, tool):
+    expect(output(place, tool, "option", "reuse", "0.0.0.0", 7015),
+           "the other process: done", "taken back: Invalid argument")
+    expect(output(place, tool, "option", "afonly", "::", 7014, "0.0.0.0", 7014),
+           "the other process: done", "taken back: done")
+
+
 if __name__ == "__main__":
     checks.main(__doc__, [
         check_ports_of_many_that_connect_from_an_address,
@@ -140,5 +147,5 @@ if __name__ == "__main__":
         check_a_port_that_is_taken, check_listening_with_what_could_not_connect,
         check_a_privileged_port, check_a_bound_source_from_which_no_way_leads,
         check_link_local_addresses_of_two_interfaces, check_an_answer_that_cannot_be_sent_refuses,
-        check_disconnecting_what_has_no_connection,
-        check_a_group_that_is_joined_twice], "cm_calls")
+        check_disconnecting_what_has_no_connection, check_a_group_that_is_joined_twice,
+        check_options_that_are_set_after_binding], "cm_calls")

@@ -145,6 +145,8 @@ class Directory {
     std::uint32_t block = 0;  // of QPNs, own
   };
   [[nodiscard]] int claim_service(const ServiceClaim& claim, std::uint32_t& index);
+  // Another family or other sharing from now on, whomever that excludes. 0 or EBUSY.
+  [[nodiscard]] int change_service(std::uint32_t index, const ServiceClaim& claim);
   [[nodiscard]] int listen_to_service(std::uint32_t index);
   void release_service(std::uint32_t index);
   // The block of whoever listens there; loads only.

@@ -113,6 +113,16 @@ int Directory::claim_service(const ServiceClaim& claim, std::uint32_t& index) {
   return ENOSPC;
 }
 
+// One store: whoever looks meanwhile sees what was or what is.
+int Directory::change_service(std::uint32_t index, const ServiceClaim& claim) {
+  const ServicesLock lock(*file_);
+  if (!lock.is_held()) return EBUSY;
+  auto& word = table().services[index].family_and_flags;
+  word.store((word.load() & kListens) | static_cast<std::uint64_t>(claim.address.family) |
+             (claim.shares ? kShares : 0));
+  return 0;
+}
+
 int Directory::listen_to_service(std::uint32_t index) {
   const ServicesLock lock(*file_);
   if (!lock.is_held()) return EBUSY;

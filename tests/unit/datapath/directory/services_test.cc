@@ -206,6 +206,22 @@ TEST_F(ServicesTest, WhoBothShareHaveItUntilOneListens) {
   EXPECT_EQ(claim(any(), true), EADDRNOTAVAIL);
 }
 
+TEST_F(ServicesTest, AnotherProcessSeesWhatWasSetLater) {
+  Other other(folder.path());
+  ASSERT_EQ(claim(any()), 0);
+  ASSERT_EQ(other.claim(any(), true), EADDRNOTAVAIL);
+  ASSERT_EQ(own->change_service(index, {.id = kId, .address = any(), .shares = true}), 0);
+  ASSERT_EQ(other.claim(any(), true), 0);
+  other.release();
+  ASSERT_EQ(own->change_service(index, {.id = kId, .address = any(Family::kIpv6)}), 0);
+  ASSERT_EQ(other.claim(any(Family::kIpv4)), 0);
+  // Whoever listens goes on doing so.
+  ASSERT_EQ(own->listen_to_service(index), 0);
+  ASSERT_EQ(own->change_service(index, {.id = kId, .address = any(Family::kIpv6)}), 0);
+  EXPECT_EQ(own->service_block(kId, ipv6(1)), block);
+  EXPECT_FALSE(own->service_block(kId, ipv4(1)));
+}
+
 // What a process has already is its own affair.
 TEST_F(ServicesTest, OneProcessMayHaveItTwice) {
   ASSERT_EQ(claim(any()), 0);
