@@ -332,6 +332,16 @@ constexpr std::array<Function, RDMA_USER_CM_CMD_JOIN_MCAST + 1> kCommands = [] {
   return commands;
 }();
 
+// Not where the program's next descriptor goes, least of all 0 to 2. Without one left, -1: a
+// program may have reached its limit and have an event to read nevertheless.
+int copy_out_of_the_way(int descriptor) {
+  constexpr int kOutOfTheWay = 512;
+  const int copy = fcntl(descriptor, F_DUPFD_CLOEXEC, kOutOfTheWay);
+  if (copy >= 0 || errno != EINVAL) return copy;
+  constexpr int kBehindStandardError = 3;  // the limit is that low
+  return fcntl(descriptor, F_DUPFD_CLOEXEC, kBehindStandardError);
+}
+
 // False, and errno: EAGAIN if the program does not want to wait.
 bool wait_for_event(int descriptor) {
   char token = 0;
@@ -356,16 +366,13 @@ ssize_t Agent::execute(int descriptor, Place place, const void* command, std::si
   const Function function = kCommands[header.cmd];
   // Whoever waits keeps the file open, as inside of the kernel: the program may close its
   // descriptor meanwhile, and the event that the byte stood for may be gone.
-  posix::Descriptor waiting;
-  if (function == get_event) {
-    waiting = posix::Descriptor(fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
-    if (!waiting.is_open()) return -1;
-  }
+  const posix::Descriptor held(function == get_event ? copy_out_of_the_way(descriptor) : -1);
+  const int waiting = held.is_open() ? held.get() : descriptor;
   for (;;) {
     int error = ENOSYS;
-    if (function == get_event && !wait_for_event(waiting.get())) return -1;
+    if (function == get_event && !wait_for_event(waiting)) return -1;
     if (function != nullptr) {
-      const Locked held(mutex_);
+      const Locked locked(mutex_);
       EventFile* const file = find_file(place);
       const std::span body(static_cast<const std::byte*>(command) + sizeof header, header.in);
       error = file == nullptr ? EBADF : function(Call{*this, *file, descriptor, body, header.out});

@@ -140,6 +140,10 @@ def check_options_that_are_set_after_binding(place, tool):
            "the other process: done", "taken back: done")
 
 
+def check_an_event_that_is_read_without_a_descriptor_left(place, tool):
+    expect(output(place, tool, "limit", OWN[4]), "RDMA_CM_EVENT_ADDR_RESOLVED")
+
+
 if __name__ == "__main__":
     checks.main(__doc__, [
         check_ports_of_many_that_connect_from_an_address,
@@ -148,4 +152,5 @@ if __name__ == "__main__":
         check_a_privileged_port, check_a_bound_source_from_which_no_way_leads,
         check_link_local_addresses_of_two_interfaces, check_an_answer_that_cannot_be_sent_refuses,
         check_disconnecting_what_has_no_connection, check_a_group_that_is_joined_twice,
-        check_options_that_are_set_after_binding], "cm_calls")
+        check_options_that_are_set_after_binding,
+        check_an_event_that_is_read_without_a_descriptor_left], "cm_calls")
