@@ -51,12 +51,17 @@ void Manager::on_reply(const Route& route, const Mad& mad) {
   if (c->state == State::kEstablished && c->message.attribute() == Attribute::kReady) {
     return host_.send(c->route, c->message);  // our RTU, which was lost
   }
+  // The application has not taken it yet. One that is quick needs no patience, so only who asks
+  // again is told.
+  if (c->state == State::kReplyReceived) return host_.send(c->route, c->message);
   if (c->state != State::kRequestSent) return;
   stop_timer(*c);
   c->remote_id = reply.local_id.get();
   c->remote = offer_of(reply, c->local.service);
   table_.insert_remote(*c);
   c->state = State::kReplyReceived;
+  c->message.set(Attribute::kMessageReceipt, c->transaction,
+                 make_receipt(Attribute::kReply, c->local_id, c->remote_id));
   tell(*c, {.kind = EventKind::kReply, .private_data = reply.private_data});
 }
 

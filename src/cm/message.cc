@@ -154,4 +154,18 @@ Offer offer_of(const ReplyWire& reply, Service service) {
           .ca_guid = reply.ca_guid.get()};
 }
 
+MessageReceiptWire make_receipt(Attribute of, std::uint32_t local_id, std::uint32_t remote_id) {
+  // An application may take its time to answer: 2^24 * 4.096 us are 69 s, as Linux has it. What
+  // answers a reply is not sent again, so that a lost one costs what the reply was asked to wait:
+  // 8.6 s, and as long again for each reply that follows.
+  constexpr std::uint8_t kForRequest = 24 << 3, kForReply = 21 << 3;
+  MessageReceiptWire receipt;
+  receipt.local_id = Be32(local_id);
+  receipt.remote_id = Be32(remote_id);
+  const bool is_reply = of == Attribute::kReply;
+  receipt.message = is_reply ? 1 << 6 : 0 << 6;
+  receipt.service_timeout = is_reply ? kForReply : kForRequest;
+  return receipt;
+}
+
 }  // namespace uroce::cm

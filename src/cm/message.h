@@ -100,6 +100,9 @@ struct Route;
 [[nodiscard]] ReplyWire make_reply(std::uint32_t local_id, std::uint32_t remote_id,
                                    const Offer& offer, const PrivateData& data);
 [[nodiscard]] Offer offer_of(const ReplyWire& reply, Service service);
+// Asks for patience with the answer to a request or a reply.
+[[nodiscard]] MessageReceiptWire make_receipt(Attribute of, std::uint32_t local_id,
+                                              std::uint32_t remote_id);
 
 template <std::size_t kBytes>
 PrivateBytes<kBytes> padded(const PrivateData& data) {

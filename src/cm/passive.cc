@@ -9,10 +9,7 @@ namespace uroce::cm {
 namespace {
 
 constexpr int kReplyTransmissions = 16;
-// An application may take its time to accept: 2^24 * 4.096 us are 69 s, as Linux has it.
-constexpr std::uint8_t kServiceTimeout = 24;
-
-// Of REJ and MRA: which message is meant.
+// Of REJ: which message is meant.
 constexpr std::uint8_t kMeansRequest = 0 << 6;
 constexpr std::uint8_t kMeansReply = 1 << 6;
 constexpr std::uint8_t kMeansNeither = 2 << 6;
@@ -88,12 +85,8 @@ void Manager::on_request(Instant now, const Route& route, const Mad& mad) {
   c->service_id = request.service_id.get();
   c->state = State::kRequestReceived;
   table_.insert_remote(*c);
-  MessageReceiptWire receipt;
-  receipt.local_id = Be32(c->local_id);
-  receipt.remote_id = Be32(remote_id);
-  receipt.message = kMeansRequest;
-  receipt.service_timeout = kServiceTimeout << 3;
-  c->message.set(Attribute::kMessageReceipt, c->transaction, receipt);
+  c->message.set(Attribute::kMessageReceipt, c->transaction,
+                 make_receipt(Attribute::kRequest, c->local_id, remote_id));
   host_.send(c->route, c->message);
   tell(*c, {.kind = EventKind::kRequest,
             .addresses = &*addresses,

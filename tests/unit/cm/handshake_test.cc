@@ -203,9 +203,39 @@ TEST_F(CmHandshake, NobodyIsThereIsKnownAfterAMinute) {
   EXPECT_TRUE(left.is_quiet());
 }
 
+// A quick application takes the reply before it is repeated; one that is not asks for patience.
+TEST_F(CmHandshake, TheActiveSidesApplicationMayTakeItsTime) {
+  left.habits.is_ready = false;
+  Connection& active = left.connect();
+  world.run_for(milliseconds(99));
+  EXPECT_EQ(world.count(Attribute::kMessageReceipt), 1U);
+  world.run_for(seconds(100));
+  EXPECT_EQ(left.of(active), "reply");
+  EXPECT_EQ(right.of(right.newest()), "request");
+  const std::size_t replies = world.count(Attribute::kReply);
+  EXPECT_GT(replies, 10U);
+  EXPECT_LT(replies, 14U);
+  EXPECT_EQ(world.count(Attribute::kMessageReceipt), replies);
+  EXPECT_EQ(left.manager.ready(active, data_of("at last")), 0);
+  world.run_for(seconds(1));
+  expect_established(active);
+}
+
+TEST_F(CmHandshake, AskingForPatienceForEverIsGivenUp) {
+  left.habits.is_ready = false;
+  const Connection& active = left.connect();
+  world.run_for(seconds(150));
+  EXPECT_EQ(right.of(right.newest()), "request, unreachable");
+  EXPECT_EQ(left.of(active), "reply, rejected");
+  EXPECT_EQ(world.count(Attribute::kReply), 16U);
+}
+
 // And the other side is told, if that is possible.
 TEST_F(CmHandshake, ReplyThatIsNeverAnsweredIsGivenUp) {
   left.habits.is_ready = false;
+  network.loses = [this](std::size_t, const Mad& mad) {
+    return mad.attribute() == Attribute::kMessageReceipt && world.count(Attribute::kReply) != 0;
+  };
   const Connection& active = left.connect();
   world.run_for(seconds(60));
   EXPECT_EQ(right.of(right.newest()), "request, unreachable");
