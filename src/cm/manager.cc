@@ -124,7 +124,7 @@ void Manager::give_up(Instant now, Connection& connection) {
     case State::kSidrRequestSent:
       return drop(connection, {.kind = EventKind::kUnreachable});
     case State::kDisconnectSent:
-      return end(now, connection, {.kind = EventKind::kDisconnected});
+      return end(now, connection, {.kind = EventKind::kDisconnected, .reason = Reason::kTimeout});
     case State::kTimeWait:
       return drop(connection, {.kind = EventKind::kTimeWaitExit});
     case State::kIdle:

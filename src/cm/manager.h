@@ -30,7 +30,7 @@ enum class EventKind : std::uint8_t {
   kEstablished,   // passive
   kRejected,      // `reason` says why
   kUnreachable,   // no answer
-  kDisconnected,  // by the peer, or its answer to us; also where that never came
+  kDisconnected,  // by the peer, or its answer to us; Reason::kTimeout where that never came
   kTimeWaitExit,
   kSidrRequest,  // passive: reply_to_sidr
   kSidrReply,    // active
@@ -78,7 +78,7 @@ class Manager {
                            const PrivateData& data);
   [[nodiscard]] int reject(Connection& connection, Reason reason, const PrivateData& data);
   [[nodiscard]] int disconnect(Instant now, Connection& connection);
-  // The first packet has come before the RTU.
+  // The first packet has come before the RTU. EISCONN where both have.
   [[nodiscard]] int note_established(Connection& connection);
 
   [[nodiscard]] int resolve_service(Instant now, Connection& connection, const Request& request);

@@ -113,7 +113,7 @@ void Manager::on_ready(const Mad& mad) {
 }
 
 int Manager::note_established(Connection& connection) {
-  if (connection.state == State::kEstablished) return 0;
+  if (connection.state == State::kEstablished) return EISCONN;
   if (connection.state != State::kReplySent) return EINVAL;
   stop_timer(connection);
   connection.state = State::kEstablished;

@@ -126,14 +126,16 @@ void Agent::on_event(cm::Connection& connection, const cm::Event& event) {
     case cm::EventKind::kReply:
       return post_with_data(id, EventType::kConnectResponse, 0, event);
     case cm::EventKind::kEstablished:
-      return post_with_data(id, EventType::kEstablished, 0, event);
+      return post(id, EventType::kEstablished, 0);  // an RTU's data is not told, as from the kernel
     case cm::EventKind::kRejected:
       return post_with_data(id, EventType::kRejected, static_cast<std::uint32_t>(event.reason),
                             event);
     case cm::EventKind::kUnreachable:
       return post(id, EventType::kUnreachable, static_cast<std::uint32_t>(-ETIMEDOUT));
     case cm::EventKind::kDisconnected:
-      return post(id, EventType::kDisconnected, 0);
+      return post(
+          id, EventType::kDisconnected,
+          static_cast<std::uint32_t>(event.reason == cm::Reason::kTimeout ? -ETIMEDOUT : 0));
     case cm::EventKind::kTimeWaitExit:
       return post(id, EventType::kTimeWaitExit, 0);
     case cm::EventKind::kSidrReply:

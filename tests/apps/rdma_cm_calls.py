@@ -140,6 +140,11 @@ def check_options_that_are_set_after_binding(place, tool):
            "the other process: done", "taken back: done")
 
 
+def check_what_an_established_connection_tells(place, tool):
+    expect(output(place, tool, "established", OWN[4]), "the server: QP 0, 0 bytes",
+           "noted: Transport endpoint is already connected")
+
+
 def check_an_event_that_is_read_without_a_descriptor_left(place, tool):
     expect(output(place, tool, "limit", OWN[4]), "RDMA_CM_EVENT_ADDR_RESOLVED")
 
@@ -152,5 +157,5 @@ if __name__ == "__main__":
         check_a_privileged_port, check_a_bound_source_from_which_no_way_leads,
         check_link_local_addresses_of_two_interfaces, check_an_answer_that_cannot_be_sent_refuses,
         check_disconnecting_what_has_no_connection, check_a_group_that_is_joined_twice,
-        check_options_that_are_set_after_binding,
+        check_options_that_are_set_after_binding, check_what_an_established_connection_tells,
         check_an_event_that_is_read_without_a_descriptor_left], "cm_calls")

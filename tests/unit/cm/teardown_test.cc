@@ -83,6 +83,19 @@ TEST_F(CmTeardown, IsAnsweredAgainWhenTheAnswerIsLost) {
   EXPECT_EQ(world.count(Attribute::kDisconnectReply), 4U);
 }
 
+TEST_F(CmTeardown, ThatNobodyAnswersSaysSo) {
+  lose(Attribute::kDisconnectRequest, 100);
+  EXPECT_EQ(left.manager.disconnect(world.now, *active), 0);
+  world.run_for(seconds(14));
+  EXPECT_EQ(left.of(*active), "reply");
+  world.run_for(seconds(3));
+  EXPECT_EQ(left.of(*active), kActiveLife);
+  for (const Seen& one : left.seen) {
+    const bool is_end = one.kind == EventKind::kDisconnected;
+    EXPECT_EQ(one.reason, is_end ? Reason::kTimeout : Reason::kNone);
+  }
+}
+
 // After the wait too: whoever has forgotten the connection has ended it.
 TEST_F(CmTeardown, IsAnsweredByWhoKnowsNothingOfIt) {
   network.loses = [](std::size_t, const Mad&) { return true; };
