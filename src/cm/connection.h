@@ -41,9 +41,13 @@ enum class State : std::uint8_t {
   kSidrRequestReceived,
 };
 
+// Whom a listener is for; others are refused.
+enum class Serves : std::uint8_t { kAll, kRc, kUc, kXrc, kDatagrams };
+
 struct Listener {
   std::uint64_t service_id = 0;
   ServiceAddress address;
+  Serves serves = Serves::kAll;
   void* user = nullptr;
   ListHook hook;
 };

@@ -27,6 +27,22 @@ std::uint8_t meant_in(State state) {
   return state == State::kReplyReceived ? kMeansReply : kMeansNeither;
 }
 
+bool serves(const Listener& listener, Service service) {
+  switch (listener.serves) {
+    case Serves::kAll:
+      return true;
+    case Serves::kRc:
+      return service == Service::kRc;
+    case Serves::kUc:
+      return service == Service::kUc;
+    case Serves::kXrc:
+      return service == Service::kXrc;
+    case Serves::kDatagrams:
+      return false;
+  }
+  return false;
+}
+
 std::uint8_t meant_by(Attribute attribute) {
   if (attribute == Attribute::kRequest) return kMeansRequest;
   return attribute == Attribute::kReply ? kMeansReply : kMeansNeither;
@@ -70,6 +86,9 @@ void Manager::on_request(Instant now, const Route& route, const Mad& mad) {
                 : nullptr;
   if (listener == nullptr) return refuse(route, mad, 0, remote_id, Reason::kInvalidServiceId);
   if (!offer) return refuse(route, mad, 0, remote_id, Reason::kInvalidService);
+  if (!serves(*listener, offer->service)) {
+    return refuse(route, mad, 0, remote_id, Reason::kConsumer);
+  }
   if (Connection* const former = table_.find_qpn(offer->ca_guid, offer->qpn); former != nullptr) {
     // Its owner has forgotten the connection that we still have.
     refuse(route, mad, 0, remote_id, Reason::kStaleConnection);

@@ -59,7 +59,8 @@ void Manager::on_sidr_request(const Route& route, const Mad& mad) {
     static_cast<void>(reply_to_sidr(refused, SidrStatus::kUnsupported, {}, 0, {}));
     return;
   }
-  Connection* const c = host_.new_connection(*listener);
+  const bool is_served = listener->serves == Serves::kAll || listener->serves == Serves::kDatagrams;
+  Connection* const c = is_served ? host_.new_connection(*listener) : nullptr;
   if (c == nullptr) {
     static_cast<void>(reply_to_sidr(refused, SidrStatus::kReject, {}, 0, {}));
     return;

@@ -29,6 +29,19 @@ cm::Service service_of(std::uint8_t qp_type) {
   }
 }
 
+cm::Serves served_by(const Id& id) {
+  if (id.is_datagram()) return cm::Serves::kDatagrams;
+  switch (service_of(id.qp_type)) {
+    case cm::Service::kUc:
+      return cm::Serves::kUc;
+    case cm::Service::kXrc:
+      return cm::Serves::kXrc;
+    case cm::Service::kRc:
+      break;
+  }
+  return id.qp_type == IBV_QPT_RC ? cm::Serves::kRc : cm::Serves::kAll;
+}
+
 cm::PrivateData data_of(const rdma_ucm_conn_param& p) {
   return cm::PrivateData(std::as_bytes(std::span(p.private_data).first(p.private_data_len)));
 }
@@ -66,6 +79,7 @@ int Agent::listen(Id& id, std::uint32_t backlog) {
   id.backlog = backlog == 0 || backlog > kBacklogMax ? kBacklogMax : backlog;
   id.listener.service_id = id.service_id(id.source.port);
   id.listener.address = id.service_address();
+  id.listener.serves = served_by(id);
   manager_.listen(id.listener);
   id.state = IdState::kListening;
   engine::log(engine::LogLevel::kInfo,

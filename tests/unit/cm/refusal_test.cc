@@ -93,6 +93,31 @@ TEST_F(CmRefusal, OfARequestWithoutAddresses) {
             static_cast<int>(Reason::kInvalidServiceId));
 }
 
+TEST_F(CmRefusal, OfAServiceThatTheListenerIsNotFor) {
+  const struct {
+    Serves serves;
+    Service service;
+    bool is_served;
+  } rows[] = {
+      {Serves::kRc, Service::kRc, true},         {Serves::kUc, Service::kUc, true},
+      {Serves::kXrc, Service::kXrc, true},       {Serves::kAll, Service::kUc, true},
+      {Serves::kUc, Service::kRc, false},        {Serves::kRc, Service::kUc, false},
+      {Serves::kRc, Service::kXrc, false},       {Serves::kDatagrams, Service::kRc, false},
+      {Serves::kDatagrams, Service::kUc, false},
+  };
+  for (const auto& row : rows) {
+    world.listener.serves = row.serves;
+    Connection& active = left.make();
+    Offer offer = left.offer(left.next_qpn++);
+    offer.service = row.service;
+    EXPECT_EQ(left.manager.connect(world.now, active, left.request(), offer), 0);
+    world.run_for(milliseconds(50));
+    EXPECT_EQ(left.of(active), row.is_served ? "reply" : "rejected") << &row - rows;
+    EXPECT_EQ(left.last().reason, row.is_served ? Reason::kNone : Reason::kConsumer);
+  }
+  EXPECT_EQ(right.connections.size(), 4U);
+}
+
 // The peer's queue pair is connected anew: the former owner's connection is over (IBTA 12.9.8.3).
 TEST_F(CmRefusal, OfAQueuePairThatWeAreConnectedWithEndsTheFormerConnection) {
   left.connect();

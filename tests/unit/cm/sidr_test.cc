@@ -48,6 +48,18 @@ TEST_F(CmSidr, WhereThereIsNoRoomIsRejected) {
   EXPECT_EQ(left.last().sidr_status, SidrStatus::kReject);
 }
 
+TEST_F(CmSidr, OfAListenerForConnectionsIsRejected) {
+  world.listener.serves = Serves::kRc;
+  left.resolve();
+  world.run_for(seconds(1));
+  EXPECT_EQ(left.last().sidr_status, SidrStatus::kReject);
+  EXPECT_TRUE(right.connections.empty());
+  world.listener.serves = Serves::kDatagrams;
+  left.resolve();
+  world.run_for(seconds(1));
+  EXPECT_EQ(left.last().sidr_status, SidrStatus::kValid);
+}
+
 TEST_F(CmSidr, CanBeRejectedByTheApplication) {
   right.habits.answers_sidr = false;
   left.resolve();
