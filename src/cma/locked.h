@@ -3,28 +3,21 @@
 // that wait for events, and what runs under the lock must come to its end.
 #pragma once
 
-#include <pthread.h>
-
 #include <mutex>
+
+#include "posix/uncancelled.h"
 
 namespace uroce::cma {
 
 template <typename Mutex>
 class Locked {
  public:
-  explicit Locked(Mutex& mutex) {
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &former_);
-    lock_ = std::unique_lock(mutex);
-  }
-  ~Locked() {
-    lock_.unlock();
-    pthread_setcancelstate(former_, nullptr);
-  }
+  explicit Locked(Mutex& mutex) : lock_(mutex) {}
   Locked(const Locked&) = delete;
   Locked& operator=(const Locked&) = delete;
 
  private:
-  int former_ = PTHREAD_CANCEL_ENABLE;
+  const posix::Uncancelled whole_;  // begun before the lock is taken, ended after
   std::unique_lock<Mutex> lock_;
 };
 

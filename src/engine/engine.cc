@@ -272,12 +272,14 @@ void Engine::mind_the_worker(Instant next) {
 }
 
 void Engine::kick() {
+  const posix::Uncancelled whole;
   const std::uint64_t one = 1;
   // It fails only when the counter is full, and then the helper is awake.
   static_cast<void>(!write(kick_descriptor_, &one, sizeof(one)));
 }
 
 bool Engine::arm() {
+  const posix::Uncancelled whole;
   for (LinkId id = 0; id < transport::kLinkCount; ++id) {
     if (link(id) == nullptr || link(id)->arm_wakeup()) continue;
     for (LinkId armed = 0; armed <= id; ++armed) {

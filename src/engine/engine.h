@@ -36,6 +36,7 @@
 #include "engine/sleep_policy.h"
 #include "engine/xrc_domains.h"
 #include "engine/zeroed_memory.h"
+#include "posix/uncancelled.h"
 #include "transport/hca.h"
 #include "uroce/datapath.h"
 
@@ -256,6 +257,7 @@ class Engine::Section {
   [[nodiscard]] PeerEntry* release_peer(transport::Peer* peer);
 
  private:
+  const posix::Uncancelled whole_;  // begun before the lock is taken, ended after
   Engine& engine_;
   Instant now_;
 };

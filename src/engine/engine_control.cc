@@ -5,6 +5,7 @@
 
 #include "engine/engine.h"
 #include "engine/placement.h"
+#include "posix/uncancelled.h"
 #include "wire/management.h"
 
 namespace uroce::engine {
@@ -18,6 +19,7 @@ constexpr timespec kLingerTurn{0, 200'000};
 }  // namespace
 
 std::optional<Qpn> Engine::allocate_qpn() {
+  const posix::Uncancelled whole;
   const std::lock_guard guard(control_);
   const auto allocation = qpns_.allocate();
   if (!allocation) return std::nullopt;
@@ -31,6 +33,7 @@ std::optional<Qpn> Engine::allocate_qpn() {
 }
 
 std::optional<Qpn> Engine::allocate_management_qpn() {
+  const posix::Uncancelled whole;
   const std::lock_guard guard(control_);
   if (has_management_qp_) return std::nullopt;
   if (management_block_ == nullptr) {
@@ -44,6 +47,7 @@ std::optional<Qpn> Engine::allocate_management_qpn() {
 }
 
 void Engine::release_qpn(Qpn number) {
+  const posix::Uncancelled whole;
   const std::lock_guard guard(control_);
   if (number == wire::kManagementQpn) {
     has_management_qp_ = false;
@@ -53,6 +57,7 @@ void Engine::release_qpn(Qpn number) {
 }
 
 void Engine::linger(const transport::Qp& qp) {
+  const posix::Uncancelled whole;
   for (Instant until = Instant::never();; nanosleep(&kLingerTurn, nullptr)) {
     progress();
     Section section(*this);

@@ -13,6 +13,7 @@
 
 #include "memory/mr_table.h"
 #include "posix/descriptor.h"
+#include "posix/uncancelled.h"
 
 #ifndef MADV_POPULATE_READ  // Linux 5.14
 #define MADV_POPULATE_READ 22
@@ -89,6 +90,7 @@ class Maps {
 
 // Whether the maps cover the range without a gap and with the rights.
 bool maps_cover(PageRange range, MemoryUse use) {
+  const posix::Uncancelled whole;
   Maps maps;
   // Nothing to look at: let it pass, and let a bad address fault where it is used.
   if (!maps.is_open()) return true;

@@ -11,6 +11,7 @@
 #include "engine/links.h"
 #include "engine/log_sink.h"
 #include "engine/report.h"
+#include "posix/uncancelled.h"
 
 namespace uroce::engine {
 namespace {
@@ -54,6 +55,7 @@ void watch_forks() {
 
 Result<Engine*> acquire_engine(const std::string& device, const Upcalls& upcalls) {
   watch_forks();
+  const posix::Uncancelled whole;
   Registry& all = registry();
   const std::lock_guard guard(all.mutex);
   for (Entry* entry = all.first; entry != nullptr; entry = entry->next) {
@@ -78,6 +80,7 @@ Result<Engine*> acquire_engine(const std::string& device, const Upcalls& upcalls
 void release_engine(Engine& engine) {
   // An abandoned one belongs to the parent's time and is not in the registry any more.
   if (engine.is_abandoned()) return;
+  const posix::Uncancelled whole;
   Registry& all = registry();
   const std::lock_guard guard(all.mutex);
   for (Entry** link = &all.first; *link != nullptr; link = &(*link)->next) {

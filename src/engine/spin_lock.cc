@@ -3,9 +3,12 @@
 
 #include <ctime>
 
+#include "posix/uncancelled.h"
+
 namespace uroce::engine {
 
 void SpinLock::wait() {
+  const posix::Uncancelled whole;
   constexpr int kLooksBeforeSleep = 100;
   constexpr timespec kSleep{0, 20'000};
   for (int looks = 0;; ++looks) {

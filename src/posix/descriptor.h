@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "posix/uncancelled.h"
+
 namespace uroce::posix {
 
 class Descriptor {
@@ -26,6 +28,7 @@ class Descriptor {
   void close() {
     if (fd_ < 0) return;
     const int saved_errno = errno;
+    const Uncancelled whole;  // a destructor cannot be left half-way
     ::close(std::exchange(fd_, -1));
     errno = saved_errno;
   }

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "engine/registry.h"
+#include "posix/uncancelled.h"
 #include "verbs/events.h"
 
 namespace uroce::verbs {
@@ -18,6 +19,7 @@ namespace uroce::verbs {
 engine::Upcalls upcalls() { return {.completion = tell_completion, .event = tell_event}; }
 
 Context* Context::open(const char* device) {
+  const posix::Uncancelled whole;
   auto engine = engine::acquire_engine(device, upcalls());
   if (!engine) {
     errno = engine.error().code;
@@ -33,6 +35,7 @@ Context* Context::open(const char* device) {
 }
 
 Context* Context::make(engine::Engine& engine) {
+  const posix::Uncancelled whole;
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return nullptr;
   auto* context = new (std::nothrow) Context(engine, ends[0], ends[1]);
@@ -47,6 +50,7 @@ Context* Context::make(engine::Engine& engine) {
 }
 
 Context* Context::import(const Context& origin, const int& async_descriptor) {
+  const posix::Uncancelled whole;
   engine::Engine& engine = origin.engine();
   const auto acquired = engine::acquire_engine(engine.port().device().name, upcalls());
   if (!acquired) {
@@ -69,6 +73,7 @@ Context* Context::import(const Context& origin, const int& async_descriptor) {
 }
 
 void Context::close(Context* context) {
+  const posix::Uncancelled whole;
   if (context->engine_.is_abandoned()) {
     delete context;
     return;
@@ -100,6 +105,7 @@ Context::~Context() {
 }
 
 CompletionChannel* Context::use_channel(const ibv_comp_channel& channel) {
+  const posix::Uncancelled whole;
   const std::lock_guard guard(channels_mutex_);
   for (CompletionChannel* c = channels_.get(); c != nullptr; c = c->next.get()) {
     if (c->key != &channel) continue;
@@ -114,6 +120,7 @@ CompletionChannel* Context::use_channel(const ibv_comp_channel& channel) {
 }
 
 void Context::release_channel(CompletionChannel& channel) {
+  const posix::Uncancelled whole;
   const std::lock_guard guard(channels_mutex_);
   if (--channel.users != 0) return;
   std::unique_ptr<CompletionChannel>* link = &channels_;
@@ -136,6 +143,7 @@ void CompletionChannel::write_waiting() {
 }
 
 bool Context::write_event(std::uint64_t element, std::uint32_t type) {
+  const posix::Uncancelled whole;
   if (!async_.is_open()) {
     if (*async_descriptor_ < 0) return false;  // nobody can wait for events yet
     async_.open(*async_descriptor_);

@@ -9,6 +9,8 @@
 #include <array>
 #include <cstdio>
 
+#include "posix/uncancelled.h"
+
 namespace uroce::verbs {
 namespace {
 
@@ -40,11 +42,13 @@ std::size_t EventPipe::unread_bytes() const {
 
 // A pipe takes and gives a page whole or not at all.
 bool EventPipe::write_bytes(const void* event, std::size_t bytes) {
+  const posix::Uncancelled whole;
   return is_ready(descriptor_, POLLOUT) &&
          ::write(descriptor_, event, bytes) == static_cast<ssize_t>(bytes);
 }
 
 std::size_t EventPipe::read_some(void* events, std::size_t at_most) {
+  const posix::Uncancelled whole;
   if (!is_ready(descriptor_, POLLIN)) return 0;
   const ssize_t bytes = ::read(descriptor_, events, at_most);
   return bytes > 0 ? static_cast<std::size_t>(bytes) : 0;

@@ -11,6 +11,8 @@
 #include <string>
 #include <utility>
 
+#include "posix/uncancelled.h"
+
 namespace uroce::verbs {
 namespace {
 
@@ -60,7 +62,10 @@ Xrcd* open_xrcd(Context& context, const ibv_xrcd_init_attr& attributes) {
   return nullptr;
 }
 
-void Xrcd::leave_device() { context.engine().xrc_domains().close(domain); }
+void Xrcd::leave_device() {
+  const posix::Uncancelled whole;  // closes a file under the domains' lock
+  context.engine().xrc_domains().close(domain);
+}
 
 int close_xrcd(Xrcd* xrcd) {
   if (xrcd->users.load(std::memory_order_acquire) != 0) return EBUSY;

@@ -4,6 +4,8 @@
 #include <array>
 #include <ctime>
 
+#include "posix/uncancelled.h"
+
 namespace uroce::datapath {
 namespace {
 
@@ -48,6 +50,7 @@ int DpdkDatapath::open_path(Path& path, Qpn) {
 }
 
 std::size_t DpdkDatapath::rx_burst(std::span<RxPacket> packets) {
+  const posix::Uncancelled whole;  // of a kernel's interface, drivers read and write
   return receiver_.receive(now_, packets);
 }
 
@@ -64,9 +67,13 @@ void DpdkDatapath::lend_frames(Frames which) {
   }
 }
 
-std::size_t DpdkDatapath::tx_burst(std::span<TxFrame> frames) { return transmitter_.send(frames); }
+std::size_t DpdkDatapath::tx_burst(std::span<TxFrame> frames) {
+  const posix::Uncancelled whole;
+  return transmitter_.send(frames);
+}
 
 void DpdkDatapath::on_turn(Instant now) {
+  const posix::Uncancelled whole;
   now_ = now;
   parts_.port->on_turn(now);
   transmitter_.on_turn(now);

@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "posix/uncancelled.h"
+
 namespace uroce::datapath::shm {
 namespace {
 
@@ -71,6 +73,7 @@ Result<ControlSocket> ControlSocket::open(const Directory& directory) {
 }
 
 std::optional<ControlSocket::Received> ControlSocket::receive() {
+  const posix::Uncancelled whole;
   for (;;) {
     Received received;
     Ancillary ancillary;
@@ -128,6 +131,7 @@ int PeerSocket::offer(const RingOffer& offer, int descriptor) const {
 }
 
 void PeerSocket::wake() const {
+  const posix::Uncancelled whole;
   while (::send(socket_.get(), nullptr, 0, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
     if (errno != EINTR) return;
   }

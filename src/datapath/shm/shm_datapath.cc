@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "posix/uncancelled.h"
+
 namespace uroce::datapath {
 
 using shm::Inbound;
@@ -80,6 +82,7 @@ void ShmDatapath::close_path(Path& path) {
 // Those that are present under our device's name, ourselves among them. False: one of them has no
 // ring just now, for want of a descriptor or of memory.
 bool ShmDatapath::find_everybody() {
+  const posix::Uncancelled whole;
   bool is_whole = true;
   everybody_epoch_ = directory_.epoch();
   for (Outbound* to : everybody_) --to->path_count;
@@ -280,6 +283,7 @@ void ShmDatapath::hand_out(const shm::Record& record, RxPacket& packet, std::siz
 }
 
 void ShmDatapath::take_offers() {
+  const posix::Uncancelled whole;
   bell_seen_ = mailbox_.bell.load(std::memory_order_acquire);
   while (const auto received = control_.receive()) take(*received);
 }
@@ -303,6 +307,7 @@ void ShmDatapath::take(const shm::ControlSocket::Received& received) {
 // What is in the ring of an engine that has left is delivered first; the epoch is looked at again
 // until all such rings are empty.
 void ShmDatapath::let_go_of_the_gone() {
+  const posix::Uncancelled whole;
   const std::uint64_t epoch = directory_.epoch();
   bool is_done = true;
   for (const auto& from : inbound_) {

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "capture/pcapng.h"
+#include "posix/uncancelled.h"
 
 namespace uroce::datapath::tap {
 namespace {
@@ -122,6 +123,7 @@ std::byte* CaptureFile::reserve(std::size_t bytes) {
 
 void CaptureFile::flush() {
   if (used_ == 0 || !descriptor_.is_open()) return;
+  const posix::Uncancelled whole;
   std::size_t written = 0;
   while (written < used_) {
     const ssize_t n = write(descriptor_.get(), buffer_.get() + written, used_ - written);

@@ -11,6 +11,7 @@
 
 #include "datapath/directory/table.h"
 #include "datapath/udp/group_sign.h"
+#include "posix/uncancelled.h"
 #include "posix/wait_for_lock.h"
 #include "wire/bth.h"
 #include "wire/bytes.h"
@@ -163,6 +164,7 @@ bool Group::pass_on(const RxPacket& packet) {
 
 bool Group::send_control(ControlKind kind, std::size_t member, Member recipient,
                          const RxPacket* packet) {
+  const posix::Uncancelled whole;
   ControlHeader header;
   header.kind = kind;
   header.round = Be32(probe_round_);

@@ -8,6 +8,7 @@
 
 #include "datapath/udp/control.h"
 #include "datapath/udp/icrc_in_place.h"
+#include "posix/uncancelled.h"
 #include "wire/identification.h"
 #include "wire/network.h"
 #include "wire/opcode.h"
@@ -71,6 +72,7 @@ Receiver::Receiver(int socket, bool verify_icrc, DatapathCounters& counters)
 Receiver::~Receiver() = default;
 
 bool Receiver::refill() {
+  const posix::Uncancelled whole;
   prepare(batch_);
   current_ = filled_ = 0;
   const int count = recvmmsg(socket_, buffers_->messages.data(), static_cast<unsigned>(batch_),

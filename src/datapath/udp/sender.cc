@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "posix/uncancelled.h"
+
 namespace uroce::datapath::udp {
 namespace {
 
@@ -51,6 +53,7 @@ bool Sender::fill_frame(const TxFrame& frame, Route& route, PacketPosition& next
 
 // One system call for each stretch of messages that leave by the same socket.
 Sender::Outcome Sender::flush(PacketPosition& next) {
+  const posix::Uncancelled whole;
   batch_.finish();
   for (std::size_t i = 0; i < batch_.size();) {
     const int socket = batch_[i].route->socket;

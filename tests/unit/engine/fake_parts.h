@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "posix/uncancelled.h"
 #include "uroce/datapath.h"
 
 namespace uroce::engine {
@@ -124,6 +125,7 @@ class LoopbackLink final : public Datapath {
     packet.count = frame.packet_count;
     queue_.push_back(std::move(packet));
     const std::uint64_t one = 1;
+    const posix::Uncancelled whole;
     if (armed) static_cast<void>(!write(descriptor_, &one, sizeof(one)));
   }
 

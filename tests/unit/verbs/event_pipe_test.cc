@@ -7,6 +7,8 @@
 
 #include <array>
 
+#include "support/cancelled.h"
+
 namespace uroce::verbs {
 namespace {
 
@@ -42,6 +44,16 @@ TEST_F(EventPipeTest, AFullPipeSaysSoAndDoesNotBlock) {
   int written = 0;
   while (pipe_.write(std::uint64_t{7})) ++written;
   EXPECT_GT(written, 1'000);
+}
+
+// The shard's lock would stay taken (man 7 pthreads).
+TEST_F(EventPipeTest, IsUsedByThreadsThatAreToBeCancelled) {
+  const auto write = [this] { EXPECT_TRUE(pipe_.write(std::uint64_t{1})); };
+  EXPECT_TRUE(test::is_no_cancellation_point(write));
+  const auto take_back = [this] {
+    EXPECT_EQ(pipe_.take_back<std::uint64_t>([](std::uint64_t) { return true; }), 1U);
+  };
+  EXPECT_TRUE(test::is_no_cancellation_point(take_back));
 }
 
 TEST_F(EventPipeTest, TakesBackTheUnreadEventsOfOneElement) {

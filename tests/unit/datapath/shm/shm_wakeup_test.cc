@@ -7,6 +7,7 @@
 
 #include <thread>
 
+#include "support/cancelled.h"
 #include "support/child.h"
 #include "support/sanitized.h"
 #include "support/temporary_folder.h"
@@ -50,6 +51,16 @@ TEST_F(ShmWakeup, ASleepingPeerIsWokenOnceHoweverMuchIsSent) {
   b.link().disarm_wakeup();
   EXPECT_FALSE(is_readable(b));
   EXPECT_EQ(b.receive().size(), 10u);
+}
+
+// The shard's lock would stay taken (man 7 pthreads).
+TEST_F(ShmWakeup, IsNoCancellationPoint) {
+  ASSERT_TRUE(b.link().arm_wakeup());
+  const auto send = [this] { EXPECT_TRUE(a.send(path, 1)); };
+  EXPECT_TRUE(test::is_no_cancellation_point(send));
+  EXPECT_TRUE(is_readable(b));
+  const auto disarm = [this] { b.link().disarm_wakeup(); };
+  EXPECT_TRUE(test::is_no_cancellation_point(disarm));
 }
 
 TEST_F(ShmWakeup, ArmingFindsWhatIsThereAlready) {

@@ -16,6 +16,7 @@
 
 #include "datapath/tap/capture_datapath.h"
 #include "datapath/tap/capture_file.h"
+#include "support/cancelled.h"
 #include "support/temporary_folder.h"
 #include "unit/datapath/tap/scripted_link.h"
 #include "wire/crc32.h"
@@ -132,6 +133,14 @@ TEST_F(CaptureFiles, AreEmptiedBeforeAProgramStartsUnlessInUse) {
   user->flush();
   EXPECT_EQ(prepare_capture(path), "");
   EXPECT_GT(std::filesystem::file_size(path), 0u);
+}
+
+// The shard's lock would stay taken (man 7 pthreads).
+TEST_F(CaptureFiles, AreWrittenByThreadsThatAreToBeCancelled) {
+  const auto file = open(in_folder("out.pcapng"));
+  const auto write = [&] { file->flush(); };
+  EXPECT_TRUE(test::is_no_cancellation_point(write));
+  EXPECT_GT(std::filesystem::file_size(file->path()), 0u);
 }
 
 TEST_F(CaptureFiles, AreForTheirOwnerOnly) {
