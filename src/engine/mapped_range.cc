@@ -113,8 +113,12 @@ int check_mapped(std::uint64_t address, std::uint64_t length, MemoryUse use) {
   const std::uint64_t budget = std::min(bytes, kFaultInAtMost - 1) + 1;
   const int error = populate(range.first, budget, use);
   if (error == 0 && budget - 1 == bytes) return 0;
-  if (error == ENOMEM && maps_cover(range, use)) return ENOMEM;
-  // The kernel may not know the advice, or the mapping (of a device) may not allow it.
+  // ENOMEM is a hole, or no memory.
+  if (error == ENOMEM) return maps_cover(range, use) ? ENOMEM : EFAULT;
+  // A page that cannot be had, whatever the maps say: behind the end of a file, or broken memory.
+  if (error == EFAULT || error == EHWPOISON) return EFAULT;
+  // The kernel may not know the advice, or the mapping (of a device) may not allow it; and behind
+  // the budget only the maps are asked.
   return maps_cover(range, use) ? 0 : EFAULT;
 }
 

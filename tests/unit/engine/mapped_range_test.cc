@@ -56,17 +56,37 @@ TEST(BringIn, RefusesWhatAnAccessWouldFaultOn) {
   EXPECT_EQ(bring_in(UINT64_MAX, 2, MemoryUse::kRead), EFAULT);
 }
 
-// An access there would end in SIGBUS.
+// Two pages of a file of one; an access to the second would end in SIGBUS.
+struct ShortFile {
+  ShortFile() {
+    EXPECT_EQ(ftruncate(file, kPage), 0);
+    EXPECT_NE(mapped, MAP_FAILED);
+  }
+  ~ShortFile() {
+    munmap(mapped, 2 * kPage);
+    close(file);
+  }
+  ShortFile(const ShortFile&) = delete;
+  ShortFile& operator=(const ShortFile&) = delete;
+
+  int file = memfd_create("short", MFD_CLOEXEC);
+  void* mapped = mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  std::uint64_t at = reinterpret_cast<std::uintptr_t>(mapped);
+};
+
 TEST(BringIn, RefusesWhatLiesBehindTheEndOfAFile) {
-  const int file = memfd_create("short", MFD_CLOEXEC);
-  ASSERT_EQ(ftruncate(file, kPage), 0);
-  void* const mapped = mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  ASSERT_NE(mapped, MAP_FAILED);
-  const auto at = reinterpret_cast<std::uintptr_t>(mapped);
-  EXPECT_EQ(bring_in(at, kPage, MemoryUse::kWrite), 0);
-  EXPECT_EQ(bring_in(at + kPage, 1, MemoryUse::kRead), EFAULT);
-  munmap(mapped, 2 * kPage);
-  close(file);
+  const ShortFile file;
+  EXPECT_EQ(bring_in(file.at, kPage, MemoryUse::kWrite), 0);
+  EXPECT_EQ(bring_in(file.at + kPage, 1, MemoryUse::kRead), EFAULT);
+}
+
+TEST(CheckMapped, RefusesWhatLiesBehindTheEndOfAFile) {
+  const ShortFile file;
+  for (const MemoryUse use : {MemoryUse::kRead, MemoryUse::kWrite}) {
+    EXPECT_EQ(check_mapped(file.at, kPage, use), 0);
+    EXPECT_EQ(check_mapped(file.at, 2 * kPage, use), EFAULT);
+    EXPECT_EQ(check_mapped(file.at + kPage, 1, use), EFAULT);
+  }
 }
 
 }  // namespace
