@@ -16,6 +16,16 @@
 
 namespace uroce::verbs {
 
+namespace {
+
+Context* without_engine(engine::Engine& engine, int error) {
+  engine::release_engine(engine);
+  errno = error;
+  return nullptr;
+}
+
+}  // namespace
+
 engine::Upcalls upcalls() { return {.completion = tell_completion, .event = tell_event}; }
 
 Context* Context::open(const char* device) {
@@ -25,28 +35,26 @@ Context* Context::open(const char* device) {
     errno = engine.error().code;
     return nullptr;
   }
-  Context* const context = make(**engine);
-  if (context == nullptr) {
-    const int error = errno;
-    engine::release_engine(**engine);
-    errno = error;
-  }
-  return context;
+  return make(**engine);
 }
 
 Context* Context::make(engine::Engine& engine) {
   const posix::Uncancelled whole;
   std::array<int, 2> ends{};
-  if (pipe2(ends.data(), O_CLOEXEC) != 0) return nullptr;
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return without_engine(engine, errno);
+  errno = ENOMEM;
   auto* context = new (std::nothrow) Context(engine, ends[0], ends[1]);
+  const int error = errno;
   ::close(ends[1]);  // the context has a description of its own
-  if (context == nullptr) {
-    ::close(ends[0]);
-    errno = ENOMEM;
-    return nullptr;
+  if (context != nullptr && context->async_.is_open()) {
+    engine.add_listener(*context);
+    return context;
   }
-  engine.add_listener(*context);
-  return context;
+  ::close(ends[0]);
+  if (context == nullptr) return without_engine(engine, error);
+  delete context;  // without a descriptor for its end of the pipe its events would be lost
+  errno = error;
+  return nullptr;
 }
 
 Context* Context::import(const Context& origin, const int& async_descriptor) {

@@ -48,7 +48,8 @@ class Context final : public engine::PortListener {
  public:
   // Null, and errno, when the device cannot be opened; a line on standard error says why.
   static Context* open(const char* device);
-  // Over an engine made elsewhere (tests); null, and errno.
+  // Over an engine that is acquired, or was made elsewhere (tests), and is released with it, also
+  // when there is none: null, and errno.
   static Context* make(engine::Engine& engine);
   // ibv_import_device: one more user of what `origin` was opened for. The descriptor of its events
   // is libibverbs' to get, later, and to store at `async_descriptor`. Null, and errno.
@@ -96,7 +97,7 @@ class Context final : public engine::PortListener {
   std::shared_ptr<Handles> handles_;
   int read_descriptor_ = -1;
   const int* async_descriptor_;
-  EventPipe async_;  // of an imported one, open from its first event on
+  EventPipe async_;  // of an imported one, open from the first event on that finds a descriptor
   std::mutex channels_mutex_;
   std::unique_ptr<CompletionChannel> channels_;
   UnusedPaths unused_paths_;

@@ -24,6 +24,7 @@ bool is_ready(int descriptor, short what) {
 std::size_t EventPipe::page_bytes() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
 
 void EventPipe::open(int descriptor) {
+  if (descriptor_ >= 0) return;
   std::array<char, 32> path;
   std::snprintf(path.data(), path.size(), "/proc/self/fd/%d", descriptor);
   descriptor_ = ::open(path.data(), O_RDWR | O_NONBLOCK | O_CLOEXEC);

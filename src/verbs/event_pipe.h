@@ -24,7 +24,8 @@ class EventPipe {
 
   // Not open yet. `bytes_at_a_time` are taken back: a multiple of the page.
   explicit EventPipe(std::size_t bytes_at_a_time = page_bytes()) : page_(bytes_at_a_time) {}
-  // `descriptor`: of either end of the pipe.
+  // `descriptor`: of either end of the pipe. Afterwards is_open(), or errno says why not, and it
+  // may be tried again.
   void open(int descriptor);
   ~EventPipe();
   EventPipe(const EventPipe&) = delete;

@@ -8,6 +8,7 @@
 #include <array>
 
 #include "support/cancelled.h"
+#include "support/few_descriptors.h"
 
 namespace uroce::verbs {
 namespace {
@@ -47,6 +48,22 @@ TEST_F(EventPipeTest, AFullPipeSaysSoAndDoesNotBlock) {
 }
 
 // The shard's lock would stay taken (man 7 pthreads).
+// An imported device's is opened by its first event, perhaps when there are no descriptors.
+TEST_F(EventPipeTest, CanBeOpenedLater) {
+  EventPipe other;
+  bool is_open = false;
+  {
+    const test::FewDescriptors none(0);
+    other.open(ends_[0]);
+    is_open = other.is_open();
+  }
+  EXPECT_FALSE(is_open);
+  other.open(ends_[0]);
+  ASSERT_TRUE(other.is_open());
+  EXPECT_TRUE(other.write(std::uint64_t{5}));
+  EXPECT_EQ(next(), 5U);
+}
+
 TEST_F(EventPipeTest, IsUsedByThreadsThatAreToBeCancelled) {
   const auto write = [this] { EXPECT_TRUE(pipe_.write(std::uint64_t{1})); };
   EXPECT_TRUE(test::is_no_cancellation_point(write));
