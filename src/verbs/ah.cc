@@ -51,6 +51,7 @@ Ah* create_ah(Pd& pd, const ibv_ah_attr& attributes) {
 
 void Ah::leave_device() {
   Engine& engine = domain.context.engine();
+  if (engine.is_abandoned()) return;  // its paths are the parent's to close
   UnusedPaths& unused = domain.context.unused_paths();
   unused.add(opened.exchange(nullptr, std::memory_order_acq_rel));
   unused.sweep(engine);
@@ -71,6 +72,7 @@ transport::AddressPath* path_to(Ah& ah, Qpn destination) {
   if (AhPath* path = find(ah, block); path != nullptr) [[likely]] {
     return &path->core;
   }
+  if (ah.domain.context.engine().is_abandoned()) return nullptr;
   std::unique_ptr<AhPath> spare(new (std::nothrow) AhPath);
   if (spare == nullptr) return nullptr;
   spare->core.path = ah.path;

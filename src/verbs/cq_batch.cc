@@ -2,17 +2,18 @@
 #include "verbs/cq_batch.h"
 
 #include <cerrno>
-#include <mutex>
 
 #include "engine/clock.h"
 #include "verbs/cq.h"
+#include "verbs/queue_guard.h"
 
 namespace uroce::verbs {
 namespace {
 
 // False when there is nothing.
 bool take_current(Cq& cq) {
-  const std::lock_guard consumers(cq.lock);
+  const QueueGuard consumers(cq.lock, cq.context.engine());
+  if (!consumers.is_held()) return false;
   const transport::Cqe* entry = cq.queue.front();
   if (entry == nullptr) return false;
   cq.batch.entry = *entry;
@@ -36,7 +37,7 @@ int next_poll(Cq& cq) {
 
 int start_poll(Cq& cq) {
   const bool locks = !cq.options.single_threaded;
-  if (locks) cq.batch.lock.lock();
+  if (locks && !lock_queue(cq.batch.lock, cq.context.engine())) return EIO;
   const int error = next_poll(cq);
   if (error != 0) {
     if (locks) cq.batch.lock.unlock();

@@ -46,6 +46,7 @@ void name(Dm& dm) {
 }  // namespace
 
 Dm* alloc_dm(Context& context, const ibv_alloc_dm_attr& attributes) {
+  if (context.engine().is_abandoned()) return failed(EIO);
   if (attributes.comp_mask != 0 || attributes.length == 0) return failed(EINVAL);
   // As with mlx5: more than there is at all is no question of what is left.
   if (attributes.log_align_req > kAlignmentLogMax || attributes.length > engine::kDmBytesMax) {
@@ -70,7 +71,7 @@ void DeviceMemory::leave_device() { context.engine().quotas().dm_bytes.give_back
 
 int free_dm(Dm* dm) {
   if (dm->memory->users.load(std::memory_order_acquire) != 0) return EBUSY;
-  if (!dm->memory->has_ended()) {
+  if (dm->memory->is_live()) {
     Handles& handles = dm->context.handles();
     const std::lock_guard guard(handles.mutex);
     handles.dms.erase(dm->handle);
@@ -81,6 +82,7 @@ int free_dm(Dm* dm) {
 }
 
 Dm* import_dm(Context& context, std::uint32_t handle) {
+  if (context.engine().is_abandoned()) return failed(EIO);
   Handles& handles = context.handles();
   const std::lock_guard guard(handles.mutex);
   const auto found = handles.dms.find(handle);

@@ -79,7 +79,7 @@ int dealloc_pd(Pd* pd) {
   if (pd->users.load(std::memory_order_acquire) != 0) return EBUSY;
   if (pd->made_of != nullptr) {
     pd->made_of->users.fetch_sub(1, std::memory_order_release);
-  } else if (!pd->domain->has_ended()) {
+  } else if (pd->domain->is_live()) {
     Handles& handles = pd->context.handles();
     const std::lock_guard guard(handles.mutex);
     handles.pds.erase(pd->id.value);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // ibv_poll_cq: what is there is taken; only when nothing is, a turn of the engine is made first.
 #include <algorithm>
-#include <mutex>
 
 #include "engine/engine.h"
 #include "verbs/cq.h"
+#include "verbs/queue_guard.h"
 #include "verbs/translate.h"
 
 namespace uroce::verbs {
@@ -22,7 +22,8 @@ int take(Cq& cq, int count, ibv_wc* completions) {
 }
 
 int take_locked(Cq& cq, int count, ibv_wc* completions) {
-  const std::lock_guard consumers(cq.lock);
+  const QueueGuard consumers(cq.lock, cq.context.engine());
+  if (!consumers.is_held()) return -1;
   return take(cq, count, completions);
 }
 

@@ -2,13 +2,21 @@
 // ibv_post_recv and ibv_post_srq_recv: into the ring, and that is all, since the core takes receive
 // requests when messages come. Only a QP in state ERR has to be told, to flush them.
 #include <cerrno>
-#include <mutex>
 
 #include "verbs/qp.h"
+#include "verbs/queue_guard.h"
 #include "verbs/receive_ring.h"
 #include "verbs/srq.h"
 
 namespace uroce::verbs {
+namespace {
+
+int refuse(ibv_recv_wr* request, ibv_recv_wr** bad) {
+  *bad = request;
+  return EIO;
+}
+
+}  // namespace
 
 int post_recv(Qp& qp, ibv_recv_wr* request, ibv_recv_wr** bad) {
   using transport::QpState;
@@ -19,7 +27,8 @@ int post_recv(Qp& qp, ibv_recv_wr* request, ibv_recv_wr** bad) {
   }
   int error = 0;
   {
-    const std::lock_guard posters(qp.receive_lock);
+    const QueueGuard posters(qp.receive_lock, qp.context.engine());
+    if (!posters.is_held()) return refuse(request, bad);
     error = post_receives(qp.core.receive_queue, qp.limits.max_recv_sge, request, bad);
   }
   if (qp.core.state.load(std::memory_order_seq_cst) == QpState::kErr) [[unlikely]] {
@@ -29,7 +38,8 @@ int post_recv(Qp& qp, ibv_recv_wr* request, ibv_recv_wr** bad) {
 }
 
 int post_srq_recv(Srq& srq, ibv_recv_wr* request, ibv_recv_wr** bad) {
-  const std::lock_guard posters(srq.lock);
+  const QueueGuard posters(srq.lock, srq.context.engine());
+  if (!posters.is_held()) return refuse(request, bad);
   return post_receives(srq.core.queue, srq.max_sges, request, bad);
 }
 

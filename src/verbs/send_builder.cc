@@ -8,6 +8,7 @@
 #include "verbs/limits.h"
 #include "verbs/mw.h"
 #include "verbs/qp.h"
+#include "verbs/queue_guard.h"
 #include "verbs/receive_ring.h"
 #include "verbs/send_flags.h"
 
@@ -116,6 +117,10 @@ void use_paths(Qp& qp, std::uint32_t count) {
   }
 }
 
+void unlock(Qp& qp) {
+  if (qp.builder.is_locked) qp.send_lock.unlock();
+}
+
 }  // namespace
 
 std::uint64_t send_operations(ibv_qp_type type) {
@@ -142,8 +147,10 @@ std::uint64_t send_operations(ibv_qp_type type) {
 }
 
 void wr_start(Qp& qp) {
-  qp.send_lock.lock();
-  qp.builder = {.free = qp.core.send_queue.free_slots()};
+  const bool is_locked = lock_queue(qp.send_lock, qp.context.engine());
+  qp.builder = {.free = qp.core.send_queue.free_slots(), .is_locked = is_locked};
+  if (!is_locked) [[unlikely]]
+    fail(qp.builder, EIO);
 }
 
 int wr_complete(Qp& qp) {
@@ -151,12 +158,12 @@ int wr_complete(Qp& qp) {
   const std::uint32_t prepared = error == 0 ? qp.builder.prepared : 0;
   if (qp.service == transport::Service::kUd) use_paths(qp, prepared);
   qp.core.send_queue.post(prepared);
-  qp.send_lock.unlock();
+  unlock(qp);
   if (prepared != 0) qp.context.engine().ring(qp.doorbell);
   return error;
 }
 
-void wr_abort(Qp& qp) { qp.send_lock.unlock(); }
+void wr_abort(Qp& qp) { unlock(qp); }
 
 // --- Builders ------------------------------------------------------------------------------------
 

@@ -30,6 +30,7 @@ struct SendBuilder {
   std::uint32_t prepared = 0;
   std::uint32_t free = 0;  // slots, when it began; none more after a fault
   int error = 0;
+  bool is_locked = false;    // it never is where nobody can have the lock: in the child of a fork
   std::uint8_t missing = 0;  // what the last one is nothing without: kData, kTarget
 
   static constexpr std::uint8_t kData = 1;    // an atomic's result needs a place

@@ -27,7 +27,7 @@ AhPath* take_unneeded(AhPath*& paths) {
 }
 
 void close(engine::Engine& engine, AhPath* paths) {
-  if (paths == nullptr || engine.is_abandoned()) return;
+  if (paths == nullptr) return;
   engine::Engine::Section section(engine);
   for (AhPath* path = paths; path != nullptr; path = path->next) {
     section.close_path(path->core.path, path->core.link);
@@ -45,6 +45,7 @@ void UnusedPaths::add(AhPath* paths) {
 }
 
 void UnusedPaths::sweep(engine::Engine& engine) {
+  if (engine.is_abandoned()) return;
   AhPath* unneeded = nullptr;
   {
     const std::lock_guard guard(mutex_);

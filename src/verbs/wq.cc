@@ -11,6 +11,7 @@
 #include "verbs/failed.h"
 #include "verbs/limits.h"
 #include "verbs/number_of.h"
+#include "verbs/queue_guard.h"
 #include "verbs/receive_ring.h"
 
 namespace uroce::verbs {
@@ -165,7 +166,11 @@ int post_wq_recv(Wq& wq, ibv_recv_wr* request, ibv_recv_wr** bad) {
   }
   int error = 0;
   {
-    const std::lock_guard posters(wq.lock);
+    const QueueGuard posters(wq.lock, wq.context.engine());
+    if (!posters.is_held()) {
+      *bad = request;
+      return EIO;
+    }
     error = post_receives(wq.core.receive_queue, wq.max_sges, request, bad);
   }
   if (wq.core.state.load(std::memory_order_seq_cst) == QpState::kErr) [[unlikely]] {
