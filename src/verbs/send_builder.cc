@@ -49,7 +49,10 @@ SendWqe* begin(Qp& qp, const SendHead& head, SendOperation operation) {
   wqe.flags = kSendFlags[head.flags & kInTheHead];
   wqe.sge_count = 0;
   wqe.status = transport::WcStatus::kSuccess;
-  if (needs_target(qp.service, operation)) builder.missing = SendBuilder::kTarget;
+  if (needs_target(qp.service, operation)) {
+    wqe.set_target({});
+    builder.missing = SendBuilder::kTarget;
+  }
   return builder.wqe = &wqe;
 }
 
@@ -108,12 +111,21 @@ int check(const Qp& qp) {
   return qp.context.engine().is_abandoned() ? EIO : 0;
 }
 
-// The ways of posted datagrams are in use until they are finished.
-void use_paths(Qp& qp, std::uint32_t count) {
+// Its way is in use from when it is set, since the address handle may go before it is posted, until
+// the core has finished the datagram.
+void set_path(SendWqe& wqe, const transport::DatagramTarget& target) {
+  if (target.path != nullptr) target.path->users.fetch_add(1, std::memory_order_relaxed);
+  transport::AddressPath* const former = wqe.target().path;
+  if (former != nullptr) former->users.fetch_sub(1, std::memory_order_release);
+  wqe.set_target(target);
+}
+
+// What was prepared is not posted.
+void let_go_of_paths(Qp& qp) {
+  if (qp.service != transport::Service::kUd) return;
   const transport::SendQueue& queue = qp.core.send_queue;
-  for (std::uint32_t i = 0; i < count; ++i) {
-    transport::AddressPath* const path = queue.at(queue.next_post() + i).target().path;
-    if (path != nullptr) path->users.fetch_add(1, std::memory_order_relaxed);
+  for (std::uint32_t i = 0; i < qp.builder.prepared; ++i) {
+    set_path(queue.at(queue.next_post() + i), {});
   }
 }
 
@@ -155,15 +167,19 @@ void wr_start(Qp& qp) {
 
 int wr_complete(Qp& qp) {
   const int error = check(qp);
+  if (error != 0) [[unlikely]]
+    let_go_of_paths(qp);
   const std::uint32_t prepared = error == 0 ? qp.builder.prepared : 0;
-  if (qp.service == transport::Service::kUd) use_paths(qp, prepared);
   qp.core.send_queue.post(prepared);
   unlock(qp);
   if (prepared != 0) qp.context.engine().ring(qp.doorbell);
   return error;
 }
 
-void wr_abort(Qp& qp) { unlock(qp); }
+void wr_abort(Qp& qp) {
+  let_go_of_paths(qp);
+  unlock(qp);
+}
 
 // --- Builders ------------------------------------------------------------------------------------
 
@@ -231,7 +247,7 @@ void wr_set_target(Qp& qp, ibv_ah* ah, std::uint32_t qpn, std::uint32_t qkey) {
   if (!may_send_to(qp, ah) || qp.service != transport::Service::kUd) [[unlikely]]
     return fail(builder, EINVAL);
   const Qpn number{qpn & 0xff'ffff};
-  builder.wqe->set_target({path_to(ah_of(*ah), number), number, {qkey}});
+  set_path(*builder.wqe, {path_to(ah_of(*ah), number), number, {qkey}});
   builder.missing &= ~SendBuilder::kTarget & 0xff;
 }
 

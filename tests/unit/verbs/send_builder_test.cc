@@ -276,6 +276,39 @@ TEST_F(SendBuilderTest, ADatagramNeedsAnAddress) {
   destroy_ah(ah);
 }
 
+// As a handle may go that datagrams were posted through.
+TEST_F(SendBuilderTest, AnAddressMayGoBeforeItsDatagramIsPosted) {
+  ibv_qp_init_attr attributes = usual_qp();
+  attributes.qp_type = IBV_QPT_UD;
+  Qp* const qp = make_qp(attributes);
+  ASSERT_NE(qp, nullptr);
+  to_rts_as_datagrams(*qp);
+  ibv_ah_attr address = rtr(*b_).ah_attr;
+  const auto close_unused = [&] { destroy_ah(create_ah(*pd_, address)); };
+  const int before = fakes_.local->open_paths;
+  enum class End { kPosted, kFaulty, kAborted };
+  for (const End end : {End::kPosted, End::kFaulty, End::kAborted}) {
+    Ah* const ah = create_ah(*pd_, address);
+    ASSERT_NE(ah, nullptr);
+    wr_start(*qp);
+    wr_send(*qp, head(1));
+    wr_set_target(*qp, ah, qp->core.number.value, 0x11);
+    wr_set_target(*qp, ah, qp->core.number.value, 0x11);
+    destroy_ah(ah);
+    close_unused();
+    EXPECT_EQ(fakes_.local->open_paths, before + 1);
+    if (end == End::kAborted) {
+      wr_abort(*qp);
+    } else {
+      if (end == End::kFaulty) wr_send(*qp, head(2));
+      EXPECT_EQ(wr_complete(*qp), end == End::kFaulty ? EINVAL : 0);
+    }
+    if (end == End::kPosted) wait_for(1);
+    close_unused();
+    EXPECT_EQ(fakes_.local->open_paths, before);
+  }
+}
+
 // Whichever way it is posted. (A parent domain is the domain that it was made of.)
 TEST_F(SendBuilderTest, AnAddressOfAnotherDomainIsRefused) {
   ibv_qp_init_attr attributes = usual_qp();
