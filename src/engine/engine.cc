@@ -51,7 +51,7 @@ Engine::Engine(EngineParts parts, const Upcalls& upcalls)
       parts_(std::move(parts)),
       upcalls_(upcalls),
       qpns_(*parts_.blocks),
-      region_slots_(lock_, hca_.regions()),
+      region_slots_(hca_.regions()),
       demux_memory_(transport::kQpBlockCount * sizeof(transport::QpBlock*)),
       deadline_memory_(kQpMax * sizeof(transport::Timer*)),
       early_deadline_memory_(kQpMax * sizeof(transport::Timer*)),

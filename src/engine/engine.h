@@ -153,6 +153,7 @@ class Engine final : private transport::HostOracle {
   }
 
   [[nodiscard]] int join_group(const Gid& group);
+  [[nodiscard]] bool make_room_for_regions();
   void lend_frames();
   void begin_turn(Datapath::Turn turn);
   std::size_t take_turn(Instant now, Datapath::Turn turn);

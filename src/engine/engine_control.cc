@@ -84,10 +84,24 @@ int Engine::insert_region(memory::MemoryRegion& region) {
       case memory::InsertOutcome::kBadRegion:
         return EINVAL;
       case memory::InsertOutcome::kNoRoom:
-        if (!region_slots_.grow()) return ENOMEM;
+        if (!make_room_for_regions()) return ENOMEM;
         break;
     }
   }
+}
+
+// Other threads may do the same at the same time, and whoever comes second finds nothing left to
+// do.
+bool Engine::make_room_for_regions() {
+  lock_.lock();
+  const std::size_t had = hca_.regions().slot_count();
+  leave();
+  ZeroedMemory larger = RegionSlots::make_larger(had);
+  if (!larger) return false;
+  lock_.lock();
+  region_slots_.move_to(larger, had);
+  leave();
+  return true;
 }
 
 bool Engine::erase_region(std::uint32_t key) {

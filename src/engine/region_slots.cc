@@ -5,23 +5,17 @@
 
 namespace uroce::engine {
 
-bool RegionSlots::grow() {
-  lock_.lock();
-  const std::size_t had = table_.slot_count();
-  lock_.unlock();
-  const std::size_t wanted = std::max(had * 2, kFirstSlots);
-  ZeroedMemory larger(wanted * sizeof(memory::MemoryRegion));
-  if (!larger) return false;
+ZeroedMemory RegionSlots::make_larger(std::size_t slots) {
+  ZeroedMemory larger(std::max(slots * 2, kFirstSlots) * sizeof(memory::MemoryRegion));
   // Touched here, or it would be under the lock, page by page.
-  std::ranges::fill(larger.bytes(), std::byte{0});
+  if (larger) std::ranges::fill(larger.bytes(), std::byte{0});
+  return larger;
+}
 
-  lock_.lock();
-  if (table_.slot_count() == had) {
-    static_cast<void>(table_.rehash_into(larger.as<memory::MemoryRegion>()));
-    swap(memory_, larger);
-  }
-  lock_.unlock();
-  return true;
+void RegionSlots::move_to(ZeroedMemory& larger, std::size_t had) {
+  if (table_.slot_count() != had) return;
+  static_cast<void>(table_.rehash_into(larger.as<memory::MemoryRegion>()));
+  swap(memory_, larger);
 }
 
 }  // namespace uroce::engine
