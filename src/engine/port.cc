@@ -85,6 +85,20 @@ host::GidTable Port::read_gids() const {
   return snapshot_.gids;
 }
 
+// Where somebody has removed the files: as the files would say it.
+host::GidTable Port::follow_gids(const host::HostNetwork& network) const {
+  host::GidTable gids;
+  {
+    const std::lock_guard guard(mutex_);
+    gids = snapshot_.gids;
+  }
+  if (device_.netdev.empty()) return gids;
+  const host::Interface* const interface = network.find(device_.netdev);
+  gids.update(interface == nullptr ? std::vector<Gid>{}
+                                   : host::gids_in_order(interface->addresses));
+  return gids;
+}
+
 std::vector<PortEvent> Port::refresh() {
   const bool has_changed = monitor_ && monitor_->drain();
   return has_changed || is_behind_ ? look_again() : std::vector<PortEvent>{};
@@ -112,7 +126,8 @@ std::vector<PortEvent> Port::look_again() {
   is_behind_ = !updated && is_for_a_while(updated.error().code);
   if (is_behind_) return {};
   const bool is_removed = follow_interface(*network);
-  Snapshot now = snapshot_of(*network, read_gids());
+  const bool has_lost_files = !updated && updated.error().code == ENOENT;
+  Snapshot now = snapshot_of(*network, has_lost_files ? follow_gids(*network) : read_gids());
   std::vector<PortEvent> events;
   const std::lock_guard guard(mutex_);
   if (!(now.gids == snapshot_.gids)) events.push_back(PortEvent::kGidChange);

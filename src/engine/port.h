@@ -66,6 +66,7 @@ class Port {
   };
   [[nodiscard]] Snapshot snapshot_of(const host::HostNetwork& network, host::GidTable gids) const;
   [[nodiscard]] host::GidTable read_gids() const;
+  [[nodiscard]] host::GidTable follow_gids(const host::HostNetwork& network) const;
   [[nodiscard]] std::vector<PortEvent> look_again();
   [[nodiscard]] bool follow_interface(const host::HostNetwork& network);
 

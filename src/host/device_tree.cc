@@ -220,7 +220,10 @@ Result<bool> update_gids(const std::string& tree, const HostNetwork& network) {
   const Result<posix::Descriptor> lock = lock_trees(parent_of(tree), Duration{});
   if (!lock) return lock.error();
   const std::vector<std::string> names = own_devices(tree);
-  if (names.empty()) return Error{EAGAIN, tree + ": cannot be read now"};
+  if (names.empty()) {
+    if (!exists(below(tree, kDeviceClass))) return Error{ENOENT, tree + ": was removed"};
+    return Error{EAGAIN, tree + ": cannot be read now"};
+  }
   bool changed = false;
   for (const std::string& name : names) {
     const Result<bool> r = update_device(tree, name, network);

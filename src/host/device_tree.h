@@ -47,7 +47,7 @@ namespace uroce::host {
 
 // For a running program, when addresses or links have changed: whether any file was changed. Does
 // not wait: ETIMEDOUT while another program changes the trees; EAGAIN, EMFILE, ENFILE without a
-// descriptor to read them with.
+// descriptor to read them with; ENOENT when somebody has removed it.
 [[nodiscard]] Result<bool> update_gids(const std::string& tree, const HostNetwork& network);
 
 // While the descriptor is open, GID indices of the tree do not move. A forked child must close it.

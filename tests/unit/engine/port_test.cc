@@ -38,5 +38,22 @@ TEST_F(PortOnLoopback, KnowsWhatHasChangedSinceTheTreeWasPrepared) {
   EXPECT_FALSE(port.is_own_address(stale_));
 }
 
+// By what clears folders of temporary files: the port's state is the kernel's all the same, and
+// there is nothing to wait for.
+TEST_F(PortOnLoopback, IsFollowedWithoutItsFiles) {
+  const auto network = host::read_host_network();
+  ASSERT_TRUE(network);
+  auto held = host::hold_device_tree(tree_);
+  ASSERT_TRUE(held);
+  auto devices = host::read_device_tree(*held);
+  ASSERT_TRUE(devices);
+  for (const std::string& removed : {tree_, tree_.substr(0, tree_.rfind('/'))}) {
+    host::remove_tree(removed);
+    const Port port(host::HeldTree{tree_, {}}, devices->front(), *network);
+    EXPECT_FALSE(port.is_behind());
+    EXPECT_FALSE(port.index_of(stale_));
+  }
+}
+
 }  // namespace
 }  // namespace uroce::engine
