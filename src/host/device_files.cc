@@ -87,19 +87,19 @@ NamedTexts netdev_texts(const Device& device) {
 
 Result<Done> write_texts(const std::string& prefix, const NamedTexts& texts) {
   for (const auto& [name, text] : texts) {
-    if (Result<Done> r = write_file(prefix + name, text + "\n"); !r) return r;
+    if (Result<Done> r = write_missing_file(prefix + name, text + "\n"); !r) return r;
   }
   return Done{};
 }
 
-// One text: one file, many names.
+// One text: one file, many names. What is there already may have been given another text.
 Result<Done> write_repeated(const std::vector<std::string>& names, std::string_view text) {
-  const std::string& first = names.front();
-  if (Result<Done> r = write_file(first, text); !r) return r;
+  const std::string* written = nullptr;
   for (const std::string& name : names) {
-    if (name == first || link(first.c_str(), name.c_str()) == 0) continue;
-    // A file system without hard links, or with a low limit on them.
+    if (exists(name) || (written != nullptr && link(written->c_str(), name.c_str()) == 0)) continue;
+    // The first, or a file system without hard links, or with a low limit on them.
     if (Result<Done> r = write_file(name, text); !r) return r;
+    written = &name;
   }
   return Done{};
 }
@@ -118,7 +118,7 @@ Result<Done> write_counters(const std::string& port) {
   }
   if (Result<Done> r = write_repeated(names, kNotCounted); !r) return r;
   const std::string lifespan = port + std::string(kHardwareCounters) + "/" + std::string(kLifespan);
-  return write_file(lifespan, "0\n");
+  return write_missing_file(lifespan, "0\n");
 }
 
 Result<Done> make_device_directories(const std::string& path, const Device& device) {
@@ -148,7 +148,7 @@ Result<bool> change_file(const std::string& path, std::string_view text) {
 
 }  // namespace
 
-Result<Done> write_device_files(const std::string& path, const Device& device) {
+Result<Done> complete_device_files(const std::string& path, const Device& device) {
   const std::string port = path + std::string(kPort);
   if (Result<Done> r = make_device_directories(path, device); !r) return r;
   if (Result<Done> r = write_texts(path + "/", device_texts(device)); !r) return r;
@@ -158,11 +158,7 @@ Result<Done> write_device_files(const std::string& path, const Device& device) {
     if (Result<Done> r = write_texts(net, netdev_texts(device)); !r) return r;
   }
   if (Result<Done> r = write_empty_gid_table(port); !r) return r;
-  if (Result<Done> r = write_counters(port); !r) return r;
-  const Result<bool> filled =
-      update_device_files(path, device.netdev, GidTable(device.gids), device.active);
-  if (!filled) return filled.error();
-  return Done{};
+  return write_counters(port);
 }
 
 Result<bool> update_device_files(const std::string& path, const std::string& netdev,

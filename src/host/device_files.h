@@ -30,8 +30,9 @@ struct TreeDevice {
   GidTable gids;
 };
 
-// `path` is the directory of the device itself, which must not exist yet.
-[[nodiscard]] Result<Done> write_device_files(const std::string& path, const Device& device);
+// `path` is the directory of the device itself. Writes what is missing there, or all of it, with an
+// empty GID table; the port's state is not among it.
+[[nodiscard]] Result<Done> complete_device_files(const std::string& path, const Device& device);
 
 // Of an existing device: the GID files and the state of the port; whether any has changed.
 [[nodiscard]] Result<bool> update_device_files(const std::string& path, const std::string& netdev,

@@ -54,23 +54,23 @@ Result<Done> write_uverbs(const std::string& tree, const Device& device, std::si
   const std::string name = "uverbs" + std::to_string(number);
   const std::string path = below(tree, kVerbsClass, name);
   if (Result<Done> r = make_directories(path, kDirectoryMode); !r) return r;
-  if (Result<Done> r = write_file(path + "/ibdev", device.name + "\n"); !r) return r;
-  if (Result<Done> r = write_file(path + "/dev", kNodeNumber); !r) return r;
-  if (Result<Done> r = write_file(path + "/abi_version", kDeviceAbi); !r) return r;
-  return write_file(below(tree, kNodes, name), "");
+  if (Result<Done> r = write_missing_file(path + "/ibdev", device.name + "\n"); !r) return r;
+  if (Result<Done> r = write_missing_file(path + "/dev", kNodeNumber); !r) return r;
+  if (Result<Done> r = write_missing_file(path + "/abi_version", kDeviceAbi); !r) return r;
+  return write_missing_file(below(tree, kNodes, name), "");
 }
 
 Result<Done> write_rdma_cm(const std::string& tree) {
   const std::string folder = below(tree, kMiscClass, "rdma_cm");
   if (Result<Done> r = make_directories(folder, kDirectoryMode); !r) return r;
-  if (Result<Done> r = write_file(folder + "/abi_version", kRdmaCmAbi); !r) return r;
-  return write_file(below(tree, kNodes, "rdma_cm"), "");
+  if (Result<Done> r = write_missing_file(folder + "/abi_version", kRdmaCmAbi); !r) return r;
+  return write_missing_file(below(tree, kNodes, "rdma_cm"), "");
 }
 
 Result<Done> link_to_kernel(const std::string& tree, const KernelRdma& kernel) {
   for (const std::string& path : kernel.paths) {
     if (path.ends_with("/rdma_cm")) continue;  // there is one manager, which knows our devices
-    if (symlink((kernel.root + path).c_str(), (tree + path).c_str()) != 0) {
+    if (symlink((kernel.root + path).c_str(), (tree + path).c_str()) != 0 && errno != EEXIST) {
       return system_error(tree + path, "cannot be linked");
     }
   }
@@ -81,26 +81,44 @@ Result<Done> link_to_kernel(const std::string& tree, const KernelRdma& kernel) {
 Result<Done> link_counters(const std::string& tree, const Device& device) {
   const std::string path = below(tree, kCounters, device.name);
   const std::string target = "../../" + counters_file(device.netdev, device.node_guid);
-  if (symlink(target.c_str(), path.c_str()) == 0) return Done{};
+  if (symlink(target.c_str(), path.c_str()) == 0 || errno == EEXIST) return Done{};
   return system_error(path, "cannot be linked");
 }
 
-Result<Done> write_tree(const std::string& tree, const std::vector<Device>& devices,
-                        const KernelRdma& kernel) {
+// Writes what is missing; addresses and states come after.
+Result<Done> complete_tree(const std::string& tree, const std::vector<Device>& devices,
+                           const KernelRdma& kernel) {
   for (const std::string_view part : {kVerbsClass, kDeviceClass, kNodes, kCounters}) {
     if (Result<Done> r = make_directories(below(tree, part), kDirectoryMode); !r) return r;
   }
   const std::string verbs_abi = below(tree, kVerbsClass, "abi_version");
-  if (Result<Done> r = write_file(verbs_abi, kVerbsAbi); !r) return r;
+  if (Result<Done> r = write_missing_file(verbs_abi, kVerbsAbi); !r) return r;
   if (Result<Done> r = write_rdma_cm(tree); !r) return r;
-  if (Result<Done> r = write_file(in_use_file(tree), ""); !r) return r;
+  if (Result<Done> r = write_missing_file(in_use_file(tree), ""); !r) return r;
   if (Result<Done> r = link_to_kernel(tree, kernel); !r) return r;
   for (std::size_t i = 0; i < devices.size(); ++i) {
     const std::size_t number = kernel.first_free_uverbs + i;
     if (Result<Done> r = write_uverbs(tree, devices[i], number); !r) return r;
     const std::string path = below(tree, kDeviceClass, devices[i].name);
-    if (Result<Done> r = write_device_files(path, devices[i]); !r) return r;
+    if (Result<Done> r = complete_device_files(path, devices[i]); !r) return r;
     if (Result<Done> r = link_counters(tree, devices[i]); !r) return r;
+  }
+  return Done{};
+}
+
+Result<Done> fill_device(const std::string& tree, const Device& device, GidTable gids) {
+  gids.update(device.gids);
+  const std::string path = below(tree, kDeviceClass, device.name);
+  const Result<bool> r = update_device_files(path, device.netdev, gids, device.active);
+  if (!r) return r.error();
+  return Done{};
+}
+
+Result<Done> write_tree(const std::string& tree, const std::vector<Device>& devices,
+                        const KernelRdma& kernel) {
+  if (Result<Done> r = complete_tree(tree, devices, kernel); !r) return r;
+  for (const Device& device : devices) {
+    if (Result<Done> r = fill_device(tree, device, {}); !r) return r;
   }
   return Done{};
 }
@@ -124,23 +142,22 @@ Result<bool> is_in_use(const std::string& tree) {
   return !lock->is_open();
 }
 
-Result<Done> refresh_tree(const std::string& tree, const std::vector<Device>& devices) {
+// Somebody may have removed files of it.
+Result<Done> refresh_tree(const std::string& tree, const std::vector<Device>& devices,
+                          const KernelRdma& kernel) {
   const Result<bool> in_use = is_in_use(tree);
   if (!in_use) return in_use.error();
+  if (Result<Done> r = complete_tree(tree, devices, kernel); !r) return r;
   if (utimensat(AT_FDCWD, in_use_file(tree).c_str(), nullptr, 0) != 0) {
     return system_error(tree, "cannot be changed");
   }
   for (const Device& device : devices) {
     const std::string path = below(tree, kDeviceClass, device.name);
-    GidTable gids = *in_use ? read_device_files(path, device.name).gids : GidTable{};
-    gids.update(device.gids);
-    const Result<bool> r = update_device_files(path, device.netdev, gids, device.active);
-    if (!r) return r.error();
+    const GidTable gids = *in_use ? read_device_files(path, device.name).gids : GidTable{};
+    if (Result<Done> r = fill_device(tree, device, gids); !r) return r;
   }
   return Done{};
 }
-
-bool exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
 
 bool is_file_at(int descriptor, const std::string& path) {
   struct stat opened {
@@ -211,7 +228,7 @@ Result<std::string> prepare_device_tree(const RuntimeDirectory& directory,
   if (!lock) return lock.error();
   const std::string tree = directory.network_path + tree_name(devices, kernel);
   const Result<Done> done =
-      exists(tree) ? refresh_tree(tree, devices) : make_tree(tree, devices, kernel);
+      exists(tree) ? refresh_tree(tree, devices, kernel) : make_tree(tree, devices, kernel);
   if (!done) return done.error();
   return tree;
 }

@@ -40,7 +40,8 @@
 
 namespace uroce::host {
 
-// Makes the tree for these devices, or brings the one that exists up to date; its path.
+// Makes the tree for these devices, or makes the one that exists whole and brings it up to date;
+// its path.
 [[nodiscard]] Result<std::string> prepare_device_tree(const RuntimeDirectory& directory,
                                                       const std::vector<Device>& devices,
                                                       const KernelRdma& kernel = {});

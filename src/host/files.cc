@@ -81,6 +81,15 @@ Result<Done> write_file(const std::string& path, std::string_view text) {
   return Done{};
 }
 
+bool exists(const std::string& path) {
+  struct stat status {};
+  return lstat(path.c_str(), &status) == 0;
+}
+
+Result<Done> write_missing_file(const std::string& path, std::string_view text) {
+  return exists(path) ? Result<Done>(Done{}) : write_file(path, text);
+}
+
 Result<Done> replace_file(const std::string& path, std::string_view text) {
   const std::string temporary = path + ".new-" + std::to_string(getpid());
   Result<Done> written = write_file(temporary, text);

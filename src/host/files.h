@@ -27,6 +27,10 @@ using Done = std::monostate;
 // The first line, without its end; empty when there is none.
 [[nodiscard]] std::string read_line(const std::string& path);
 [[nodiscard]] Result<Done> write_file(const std::string& path, std::string_view text);
+// There is something of this name, perhaps a link.
+[[nodiscard]] bool exists(const std::string& path);
+// Where there is none.
+[[nodiscard]] Result<Done> write_missing_file(const std::string& path, std::string_view text);
 // Through a temporary file in the same directory, and rename.
 [[nodiscard]] Result<Done> replace_file(const std::string& path, std::string_view text);
 

@@ -6,6 +6,10 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <optional>
 #include <thread>
 
 #include "host/port_counters.h"
@@ -278,6 +282,49 @@ TEST_F(DeviceTree, WhatACrashLeftAsideIsClearedAway) {
   ASSERT_TRUE(make_directories(tree + ".new/sys/class/infiniband/stale0", 0700));
   prepare();
   EXPECT_EQ(devices(tree).size(), 1u);
+}
+
+// Every file and link, with its text.
+std::map<std::string, std::string> contents(const std::string& tree) {
+  namespace fs = std::filesystem;
+  std::map<std::string, std::string> all;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(tree)) {
+    const std::string path = entry.path();
+    std::string& text = all[path.substr(tree.size())];
+    if (entry.is_symlink()) {
+      text = "to " + fs::read_symlink(entry.path()).string();
+    } else if (entry.is_regular_file()) {
+      text = *read_file(path);
+    }
+  }
+  return all;
+}
+
+// A cleaner of temporary files takes what is old.
+TEST_F(DeviceTree, WhateverIsMissingComesBack) {
+  const std::string tree = prepare();
+  const auto whole = contents(tree);
+  ASSERT_GT(whole.size(), 400u);
+  for (const bool is_held : {false, true}) {
+    for (const auto& [name, text] : whole) {
+      if (is_held && name == "/in-use") continue;  // and nobody can tell that it is
+      const auto number = std::atoi(name.c_str() + name.rfind('/') + 1);
+      if (number > 4) continue;  // the numbered ones are alike
+      std::optional<Result<HeldTree>> held;
+      if (is_held) held.emplace(hold_device_tree(tree));
+      remove_tree(tree + name);
+      ASSERT_EQ(prepare(), tree);
+      ASSERT_EQ(contents(tree), whole) << name;
+    }
+  }
+}
+
+TEST_F(DeviceTree, OneThatWasRemovedUnderAProgramIsNotThere) {
+  const std::string tree = prepare();
+  remove_tree(tree);
+  const auto changed = update_gids(tree, network_with({"10.0.0.1"}));
+  ASSERT_FALSE(changed);
+  EXPECT_EQ(changed.error().code, ENOENT);
 }
 
 TEST_F(DeviceTree, AnythingElseIsNotADeviceTree) {
