@@ -66,7 +66,7 @@ struct Uplink {
 Result<Uplink> open_udp(datapath::Directory& directory, const host::Config& config,
                         const host::TreeDevice& device, const host::HostNetwork& network,
                         DatapathCounters* counters) {
-  const host::Interface* interface = network.find(device.netdev);
+  const host::Interface* interface = network.find(device.interface_index, device.netdev);
   if (interface == nullptr) {
     return Error{ENODEV, device.name + ": no interface " + device.netdev};
   }

@@ -19,9 +19,12 @@ bool is_for_a_while(int error) {
 
 Port::Port(std::optional<host::HeldTree> tree, host::TreeDevice device,
            const host::HostNetwork& network, std::uint32_t own_mtu_bytes)
-    : tree_(std::move(tree)), device_(std::move(device)), own_mtu_bytes_(own_mtu_bytes) {
-  snapshot_ = snapshot_of(network, device_.gids);
+    : tree_(std::move(tree)),
+      device_(std::move(device)),
+      own_mtu_bytes_(own_mtu_bytes),
+      interface_index_(device_.interface_index) {
   static_cast<void>(follow_interface(network));
+  snapshot_ = snapshot_of(network, device_.gids);
   if (!tree_) return;
   if (auto monitor = host::AddressMonitor::open()) monitor_.emplace(std::move(*monitor));
   // What has changed since the tree was prepared nobody will tell any more.
@@ -38,7 +41,7 @@ Port::Snapshot Port::snapshot_of(const host::HostNetwork& network, host::GidTabl
   for (const Gid& gid : gids.slots()) {
     if (!gid.is_zero()) s.own_addresses.push_back(gid);
   }
-  const host::Interface* interface = network.find(device_.netdev);
+  const host::Interface* interface = network.find(interface_index_, device_.netdev);
   if (interface != nullptr) {
     s.facts = {.active = interface->up && interface->running,
                .mtu_bytes = interface->mtu_bytes,
@@ -93,7 +96,7 @@ host::GidTable Port::follow_gids(const host::HostNetwork& network) const {
     gids = snapshot_.gids;
   }
   if (device_.netdev.empty()) return gids;
-  const host::Interface* const interface = network.find(device_.netdev);
+  const host::Interface* const interface = network.find(interface_index_, device_.netdev);
   gids.update(interface == nullptr ? std::vector<Gid>{}
                                    : host::gids_in_order(interface->addresses));
   return gids;

@@ -185,6 +185,8 @@ TreeDevice read_device_files(const std::string& path, const std::string& name) {
   device.name = name;
   const std::vector<std::string> netdevs = list_directory(path + "/device/net");
   if (!netdevs.empty()) device.netdev = netdevs.front();
+  const std::string index = read_line(path + "/device/net/" + device.netdev + "/ifindex");
+  std::from_chars(index.data(), index.data() + index.size(), device.interface_index);
   std::string guid = read_line(path + "/node_guid");
   std::erase(guid, ':');
   std::from_chars(guid.data(), guid.data() + guid.size(), device.node_guid, 16);

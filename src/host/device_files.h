@@ -25,7 +25,8 @@ namespace uroce::host {
 
 struct TreeDevice {
   std::string name;
-  std::string netdev;  // empty: no interface of the kernel
+  std::string netdev;  // as it was called when the tree was made; empty: no interface of the kernel
+  int interface_index = 0;
   std::uint64_t node_guid = 0;
   GidTable gids;
 };

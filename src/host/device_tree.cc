@@ -199,11 +199,12 @@ Result<bool> update_device(const std::string& tree, const std::string& name,
   TreeDevice device = read_device_files(path, name);
   if (device.netdev.empty()) return false;  // its addresses are configured, not the kernel's
   // An interface that is gone takes its addresses along.
-  const Interface* interface = network.find(device.netdev);
+  const Interface* interface = network.find(device.interface_index, device.netdev);
   const bool active = interface != nullptr && interface->running;
+  const std::string& netdev = interface == nullptr ? device.netdev : interface->name;
   device.gids.update(interface == nullptr ? std::vector<Gid>{}
                                           : gids_in_order(interface->addresses));
-  return update_device_files(path, device.netdev, device.gids, active);
+  return update_device_files(path, netdev, device.gids, active);
 }
 
 }  // namespace

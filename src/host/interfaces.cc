@@ -133,6 +133,11 @@ const Interface* HostNetwork::find(std::string_view name) const {
   return found == interfaces.end() ? nullptr : &*found;
 }
 
+const Interface* HostNetwork::find(int index, std::string_view name) const {
+  const auto found = std::ranges::find(interfaces, index, &Interface::index);
+  return index == 0 || found == interfaces.end() ? find(name) : &*found;
+}
+
 Result<HostNetwork> read_host_network() {
   const Socket socket(nl_socket_alloc());
   if (!socket) return Error{ENOMEM, "no memory for a netlink socket"};

@@ -37,6 +37,8 @@ struct HostNetwork {
   std::string default_route;          // name of the interface it leaves by; empty: no such route
 
   [[nodiscard]] const Interface* find(std::string_view name) const;
+  // The one with this index (0: none has it), whatever it is called by now; else by name.
+  [[nodiscard]] const Interface* find(int index, std::string_view name) const;
 };
 
 [[nodiscard]] Result<HostNetwork> read_host_network();

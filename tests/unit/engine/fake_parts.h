@@ -207,7 +207,8 @@ inline EngineParts make_fake_parts(FakeParts& fakes) {
   }
   parts.blocks = std::move(blocks);
   parts.links[transport::kLocalLink] = std::move(local);
-  host::TreeDevice device{.name = "uroce0", .netdev = "test0", .node_guid = 0x1234, .gids = {}};
+  host::TreeDevice device{
+      .name = "uroce0", .netdev = "test0", .interface_index = 0, .node_guid = 0x1234, .gids = {}};
   device.gids.set_slot(0, test_gid(1));
   host::Interface interface;
   interface.name = "test0";

@@ -38,6 +38,23 @@ TEST_F(PortOnLoopback, KnowsWhatHasChangedSinceTheTreeWasPrepared) {
   EXPECT_FALSE(port.is_own_address(stale_));
 }
 
+// It goes on as what it is now called.
+TEST_F(PortOnLoopback, IsTheSameInterfaceUnderAnotherName) {
+  const auto network = host::read_host_network();
+  ASSERT_TRUE(network);
+  const host::Interface* const lo = network->find("lo");
+  ASSERT_NE(lo, nullptr);
+  host::TreeDevice device;
+  device.name = "uroce0";
+  device.netdev = "before";
+  device.interface_index = lo->index;
+  const Port port(std::nullopt, device, *network);
+  EXPECT_EQ(port.facts().mtu_bytes, lo->mtu_bytes);
+  EXPECT_EQ(port.facts().active, lo->up && lo->running);
+  device.interface_index = 0;
+  EXPECT_EQ(Port(std::nullopt, device, *network).facts().mtu_bytes, 0U);
+}
+
 // By what clears folders of temporary files: the port's state is the kernel's all the same, and
 // there is nothing to wait for.
 TEST_F(PortOnLoopback, IsFollowedWithoutItsFiles) {

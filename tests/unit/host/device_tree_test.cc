@@ -319,6 +319,22 @@ TEST_F(DeviceTree, WhateverIsMissingComesBack) {
   }
 }
 
+TEST_F(DeviceTree, FollowsItsInterfaceUnderAnotherName) {
+  const std::string tree = prepare();
+  HostNetwork network = network_with({"fe80::1", "10.0.0.9"});
+  network.interfaces.front().name = "renamed0";
+  network.interfaces.front().index = device_.interface_index;
+  // Another one may have taken the name.
+  Interface other;
+  other.name = "eth0";
+  other.index = 7;
+  network.interfaces.push_back(other);
+  EXPECT_TRUE(*update_gids(tree, network));
+  EXPECT_EQ(text(tree, "ports/1/state"), "4: ACTIVE");
+  EXPECT_TRUE(gids(tree).find(gid("10.0.0.9")));
+  EXPECT_EQ(text(tree, "ports/1/gid_attrs/ndevs/0"), "renamed0");
+}
+
 TEST_F(DeviceTree, OneThatWasRemovedUnderAProgramIsNotThere) {
   const std::string tree = prepare();
   remove_tree(tree);
