@@ -37,6 +37,7 @@ std::shared_ptr<DeviceMemory> zeroed(Context& context, std::uint32_t length,
 }
 
 void name(Dm& dm) {
+  if (dm.context.engine().is_abandoned()) return;  // nobody imports in the child of a fork
   Handles& handles = dm.context.handles();
   const std::lock_guard guard(handles.mutex);
   dm.handle = ++handles.last_dm;
@@ -46,7 +47,6 @@ void name(Dm& dm) {
 }  // namespace
 
 Dm* alloc_dm(Context& context, const ibv_alloc_dm_attr& attributes) {
-  if (context.engine().is_abandoned()) return failed(EIO);
   if (attributes.comp_mask != 0 || attributes.length == 0) return failed(EINVAL);
   // As with mlx5: more than there is at all is no question of what is left.
   if (attributes.log_align_req > kAlignmentLogMax || attributes.length > engine::kDmBytesMax) {

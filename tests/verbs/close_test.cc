@@ -34,10 +34,16 @@ ibv_alloc_dm_attr all_device_memory() {
 
 class Closing : public testing::Test {
  protected:
+  // After a test has forked: a child of a process with threads may start none under
+  // ThreadSanitizer.
+  void open() {
+    closed_ = open_first_device();
+    other_ = open_first_device();
+  }
   void TearDown() override { EXPECT_EQ(ibv_close_device(other_), 0); }
 
-  ibv_context* closed_ = open_first_device();
-  ibv_context* other_ = open_first_device();
+  ibv_context* closed_ = nullptr;
+  ibv_context* other_ = nullptr;
 };
 
 // The peer: writes to each of two addresses when it is told to, and says how that ended.
@@ -59,6 +65,7 @@ int write_to_both(const Line& line) {
 
 TEST_F(Closing, PeersFindNobodyAndOthersGoOn) {
   Process peer(write_to_both);
+  open();
   const auto its_first = peer.line.hear<Address>();
   const auto its_second = peer.line.hear<Address>();
   Node& left = leave_behind(closed_);
@@ -93,6 +100,7 @@ TEST_F(Closing, NobodyIsTold) {
     line.say(node.wait().status);
     return 0;
   });
+  open();
   const auto its = peer.line.hear<Address>();
   Node& left = leave_behind(closed_);
   peer.line.say(left.address());
@@ -107,6 +115,7 @@ TEST_F(Closing, NobodyIsTold) {
 }
 
 TEST_F(Closing, WhatItHadOfTheDeviceIsOthersToHave) {
+  open();
   const int file = memfd_create("domain", MFD_CLOEXEC);
   ibv_xrcd_init_attr domain{.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
                             .fd = file,
@@ -131,6 +140,7 @@ TEST_F(Closing, WhatItHadOfTheDeviceIsOthersToHave) {
 
 // What was made through a descriptor goes on until the last context over it is closed.
 TEST_F(Closing, WhatAnotherHasImportedGoesOn) {
+  open();
   Node& left = leave_behind(closed_);
   Node peer(4096, other_);
   ibv_alloc_dm_attr all = all_device_memory();
