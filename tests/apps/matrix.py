@@ -7,7 +7,9 @@ pair of programs. With --all everything that the programs accept. Exit status 77
 be had here.
 """
 import argparse
+import collections
 import itertools
+import multiprocessing
 import os
 import random
 import sys
@@ -88,52 +90,50 @@ def try_pingpong(place, case, options):
     return "passed"
 
 
-class Tally:
-    """Runs cases one by one, prints each, counts outcomes; a failure does not stop the others."""
+def cases_of(place, options):
+    """(name, function, row) of each that is wanted there, in an order that depends on the seed only."""
+    devinfo = place.output(["ibv_devinfo", "-v", *place.server_device])
+    cases = []
+    if "pingpong" in options.programs:
+        cases += [(" ".join(pingpong.command(row, 0)), try_pingpong, row)
+                  for row in pingpong_cases(place, devinfo, options.all)]
+    if "perftest" in options.programs:
+        gids = pingpong.gid_indices(devinfo)
+        mtus = pingpong.path_mtus(devinfo)
+        rows = perftest_cases(options.places, place.name, options.all, mtus)
+        for row, gid in zip(rows, itertools.cycle(gids)):
+            row["gid"] = gid
+            cases.append((f"{perftest.label(row)} -x {gid}", try_perftest, row))
+    cases = [(f"{place.name}: {name}", *rest) for name, *rest in cases if options.only in name]
+    if options.sample or options.jobs > 1:
+        random.Random(options.seed).shuffle(cases)
+    return cases[:options.sample]
 
-    def __init__(self, only):
-        self.only = only
-        self.counts = {}
-        self.cases = []
 
-    def add(self, name, function, *arguments):
-        if self.only in name:
-            self.cases.append((name, function, *arguments))
+def run_case(name, function, place, row, options):
+    began = time.monotonic()
+    try:
+        outcome, detail = function(place, row, options), ""
+    except (Failure, Refused) as failure:
+        outcome, detail = "FAILED", f"\n{failure}"
+    print(f"{outcome:8} {time.monotonic() - began:6.2f} s  {name}{detail}", flush=True)
+    return outcome
 
-    def run_all(self, sample, seed):
-        """All cases, or so many of them by chance."""
-        if sample and sample < len(self.cases):
-            self.cases = random.Random(seed).sample(self.cases, sample)
-        for case in self.cases:
-            self.run(*case)
 
-    def run(self, name, function, *arguments):
-        began = time.monotonic()
-        try:
-            outcome, detail = function(*arguments), ""
-        except (Failure, Refused) as failure:
-            outcome, detail = "FAILED", f"\n{failure}"
-        self.counts[outcome] = self.counts.get(outcome, 0) + 1
-        print(f"{outcome:8} {time.monotonic() - began:6.2f} s  {name}{detail}", flush=True)
+def run_share(name, options, share):
+    """Each case of this share of them, in a place of its own; a failure does not stop the others."""
+    with places.make(name, options.uroce) as place:
+        return collections.Counter(run_case(case, function, place, row, options)
+                                   for case, function, row in
+                                   cases_of(place, options)[share::options.jobs])
 
 
 def run_place(name, options):
-    tally = Tally(options.only)
-    with places.make(name, options.uroce) as place:
-        devinfo = place.output(["ibv_devinfo", "-v", *place.server_device])
-        if "pingpong" in options.programs:
-            for case in pingpong_cases(place, devinfo, options.all):
-                tally.add(f"{name}: {' '.join(pingpong.command(case, 0))}", try_pingpong, place,
-                          case, options)
-        if "perftest" in options.programs:
-            gids = pingpong.gid_indices(devinfo)
-            mtus = pingpong.path_mtus(devinfo)
-            for number, case in enumerate(perftest_cases(options.places, name, options.all, mtus)):
-                case["gid"] = gids[number % len(gids)]
-                tally.add(f"{name}: {perftest.label(case)} -x {case['gid']}", try_perftest, place,
-                          case, options)
-        tally.run_all(options.sample, options.seed)
-    return tally.counts
+    if options.jobs == 1:
+        return run_share(name, options, 0)
+    with multiprocessing.Pool(options.jobs) as pool:
+        shares = [(name, options, share) for share in range(options.jobs)]
+        return sum(pool.starmap(run_share, shares), collections.Counter())
 
 
 def main():
@@ -142,6 +142,8 @@ def main():
     parser.add_argument("--all", action="store_true", help="everything, not only the subset")
     parser.add_argument("--sample", type=int, help="so many by chance of each place")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))
+    parser.add_argument("--jobs", type=int, default=1,
+                        help="so many pairs at once, each in a place of its own")
     parser.add_argument("--only", default="", help="cases whose name contains this")
     parser.add_argument("--programs", default="pingpong,perftest")
     parser.add_argument("--duration", default=1, type=int, help="of -D, in seconds")
@@ -158,8 +160,8 @@ def main():
         if not possible:
             skip(f"{', '.join(chosen)}: needs root")
         chosen = possible
-    if options.sample:
-        print(f"--sample {options.sample} --seed {options.seed}")
+    if options.sample or options.jobs > 1:
+        print(f"--seed {options.seed}")
     table = {name: run_place(name, options) for name in chosen}
     print()
     for name, counts in table.items():
