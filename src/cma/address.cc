@@ -31,9 +31,7 @@ Sockaddr read(const void* from) {
 
 bool Address::is_loopback() const {
   if (is_ipv4) return gid.is_ipv4() && gid.bytes[12] == 127;
-  Gid one;
-  one.bytes[15] = 1;
-  return gid == one;
+  return gid == ipv6_loopback();
 }
 
 std::optional<Address> to_address(const void* sockaddr, std::size_t bytes) {
@@ -54,9 +52,7 @@ std::optional<Address> to_address(const void* sockaddr, std::size_t bytes) {
 }
 
 bool InfinibandAddress::is_any_or_loopback() const {
-  Gid one;
-  one.bytes[15] = 1;
-  return gid.is_zero() || gid == one;
+  return gid.is_zero() || gid == ipv6_loopback();
 }
 
 std::optional<InfinibandAddress> to_infiniband_address(const void* sockaddr, std::size_t bytes) {

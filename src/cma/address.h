@@ -17,6 +17,13 @@ namespace uroce::cma {
   return gid.bytes[0] == 0xfe && (gid.bytes[1] & 0xc0) == 0x80;
 }
 
+// ::1
+[[nodiscard]] constexpr Gid ipv6_loopback() {
+  Gid gid;
+  gid.bytes[15] = 1;
+  return gid;
+}
+
 // An IP address, which may be of no host yet (any), and a port.
 struct Address {
   Gid gid;  // zero: any

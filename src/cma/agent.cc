@@ -205,8 +205,8 @@ void Agent::serve(int descriptor) {
   for (const auto& device : devices_) {
     if (device->port().descriptor() == descriptor) return receive(*device);
     if (device->change_descriptor() != descriptor) continue;
-    if (device->take_removal()) remove_device(*device);
-    return;
+    device->drain_changes();
+    return remove_from(*device);
   }
   // Meanwhile the file may have been closed as abandoned, and its number be another's.
   for (const auto& [place, file] : files_) {
@@ -327,8 +327,9 @@ Id* Agent::create_id(EventFile& file, std::uint64_t uid, std::uint16_t port_spac
 Device* Agent::device_of(const Gid& gid, std::uint32_t scope) const {
   for (const auto& device : devices_) {
     if (!device->gid_index(gid)) continue;
-    const std::uint32_t own_scope = scope == 0 ? 0 : device->interface_index();
-    if (own_scope == 0 || own_scope == scope) return device.get();
+    if (scope == 0 || device->is_on_its_own() || device->interface_index() == scope) {
+      return device.get();
+    }
   }
   return nullptr;
 }

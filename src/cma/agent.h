@@ -106,7 +106,7 @@ class Agent final : private cm::Host {
   [[nodiscard]] int look_at_time();
   void serve(int descriptor);
   void receive(Device& device);
-  void remove_device(const Device& device);
+  void remove_from(const Device& device);
   void remove_from_device(Id& id);
   void close_file(EventFile& file);
   void close_abandoned_files();
@@ -137,11 +137,13 @@ class Agent final : private cm::Host {
   [[nodiscard]] int claim_port(Id& id);
   [[nodiscard]] int try_to_claim_port(Id& id);
   [[nodiscard]] int claim_any_port(Id& id);
-  [[nodiscard]] int claim_named_port(Id& id);
+  [[nodiscard]] int claim_in_directory(Id& id);
   [[nodiscard]] bool draw_port(Id& id);
   void release_port(Id& id);
-  // Other processes hear of an option that was set, if `error` is 0.
-  [[nodiscard]] int tell_of_claim(const Id& id, int error);
+  // Other processes hear of an option that was set.
+  [[nodiscard]] int tell_of_claim(const Id& id);
+  template <typename Option>
+  [[nodiscard]] int set_for_all(Id& id, Option Id::*option, std::optional<bool> value);
   [[nodiscard]] int bind_address(Id& id, const Address& address);
   void take_source_back(Id& id, const Address& former);
   [[nodiscard]] int choose_source(const Address& destination, bool is_loopback,

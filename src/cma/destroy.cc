@@ -32,9 +32,11 @@ std::uint32_t Agent::destroy_id(Id& id) {
 // As Linux, where the device itself goes with the interface: each identifier that is bound to it is
 // told, if its program knows of it, and good for nothing but to be ended and destroyed. Here the
 // device stays, and new ones can be bound to it once there is an interface by that name again.
-void Agent::remove_device(const Device& device) {
+void Agent::remove_from(const Device& device) {
+  const std::uint32_t removals = device.removals();
   for (const auto& [number, id] : ids_) {
-    if (id->device == &device && id->state != IdState::kRemoved) remove_from_device(*id);
+    const bool is_over = id->device == &device && id->removals != removals;
+    if (is_over && id->state != IdState::kRemoved) remove_from_device(*id);
   }
 }
 

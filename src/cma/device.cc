@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "cma/device.h"
 
-#include <net/if.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <cstddef>
-#include <utility>
 
 #include "host/port_attributes.h"
 
@@ -17,6 +16,8 @@ std::unique_ptr<Device> Device::open(const std::string& name) {
   verbs::Context* const context = verbs::Context::open(name.c_str());
   if (context == nullptr) return nullptr;
   std::unique_ptr<Device> device(new Device(*context));
+  const int events = device->change_descriptor();
+  if (fcntl(events, F_SETFL, fcntl(events, F_GETFL) | O_NONBLOCK) != 0) return nullptr;
   device->port_ = ManagementPort::open(*context);
   if (device->port_ == nullptr) return nullptr;
   return device;
@@ -56,18 +57,15 @@ std::optional<Gid> Device::any_gid(bool is_ipv4) const {
 }
 
 // What the events say the port knows itself.
-bool Device::take_removal() {
+void Device::drain_changes() {
   std::array<std::byte, 4096> events;
-  static_cast<void>(!::read(change_descriptor(), events.data(), events.size()));
-  const std::uint32_t removals = engine().port().facts().removals;
-  return std::exchange(removals_, removals) != removals;
+  while (::read(change_descriptor(), events.data(), events.size()) > 0) {
+  }
 }
 
-// Asked each time: an interface that was made anew has another.
-std::uint32_t Device::interface_index() const {
-  const std::string& netdev = engine().port().device().netdev;
-  return netdev.empty() ? 0 : if_nametoindex(netdev.c_str());
-}
+std::uint32_t Device::interface_index() const { return engine().port().facts().interface_index; }
+
+std::uint32_t Device::removals() const { return engine().port().facts().removals; }
 
 bool Device::is_on_its_own() const { return engine().port().device().netdev.empty(); }
 

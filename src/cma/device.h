@@ -29,22 +29,23 @@ class Device {
   [[nodiscard]] std::optional<std::uint8_t> gid_index(const Gid& gid) const;
   // The first of the family.
   [[nodiscard]] std::optional<Gid> any_gid(bool is_ipv4) const;
-  // As the kernel numbers it; 0 where there is none.
+  // As the kernel numbers it now; 0 where there is none.
   [[nodiscard]] std::uint32_t interface_index() const;
+  // How often its interface was deleted.
+  [[nodiscard]] std::uint32_t removals() const;
   // No interface of the kernel's: its addresses are in no routing table.
   [[nodiscard]] bool is_on_its_own() const;
 
   // Readable when the port has changed.
   [[nodiscard]] int change_descriptor() const { return context_->async_descriptor(); }
-  // After it was: whether the interface was deleted since the last time.
-  [[nodiscard]] bool take_removal();
+  // After it was.
+  void drain_changes();
 
  private:
   explicit Device(verbs::Context& context) : context_(&context) {}
 
   verbs::OpenContext context_;
   std::unique_ptr<ManagementPort> port_;
-  std::uint32_t removals_ = 0;
 };
 
 }  // namespace uroce::cma

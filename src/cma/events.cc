@@ -95,8 +95,12 @@ cm::Connection* Agent::new_connection(cm::Listener& listener) {
 void Agent::on_request(Id& id, const cm::Event& event) {
   cm::Connection& c = id.connection;
   id.route = c.route;
-  id.device = static_cast<Device*>(c.route.device);
-  if (!id.is_datagram()) id.qp_type = qp_type_of(c.remote.service);
+  id.bind_to(static_cast<Device*>(c.route.device));
+  if (event.kind == cm::EventKind::kSidrRequest) {
+    id.qp_type = IBV_QPT_UD;
+  } else {
+    id.qp_type = qp_type_of(c.remote.service);
+  }
   const cm::IpAddresses& asked = *event.addresses;
   id.source = {.gid = asked.destination, .is_ipv4 = asked.is_ipv4, .port = id.source.port};
   id.destination = {.gid = asked.source, .is_ipv4 = asked.is_ipv4, .port = asked.source_port};

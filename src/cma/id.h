@@ -71,8 +71,9 @@ struct Id {
 
   Address source;
   Address destination;
-  cm::Route route;           // its GIDs are not the addresses where those are loopback ones
-  Device* device = nullptr;  // once it is known
+  cm::Route route;             // its GIDs are not the addresses where those are loopback ones
+  Device* device = nullptr;    // once it is known
+  std::uint32_t removals = 0;  // of the device's interface, when it was bound to it
 
   bool reuses_address = false;
   std::optional<bool> only_own_family;
@@ -89,6 +90,12 @@ struct Id {
   std::uint32_t events_reported = 0;
   std::vector<std::unique_ptr<Membership>> memberships;
 
+  // Null: of none any more.
+  void bind_to(Device* to) {
+    device = to;
+    route.device = to;
+    removals = to == nullptr ? 0 : to->removals();
+  }
   [[nodiscard]] bool is_datagram() const {
     return port_space == RDMA_PS_UDP || port_space == RDMA_PS_IPOIB || qp_type == IBV_QPT_UD;
   }

@@ -72,8 +72,7 @@ int Agent::resolve_infiniband(Id& id, const InfinibandAddress& source,
     const auto from =
         is_loopback ? device->engine().port().gid(0) : source_towards(*device, destination.gid);
     if (!from) continue;
-    id.device = device.get();
-    id.route.device = id.device;
+    id.bind_to(device.get());
     id.route.source = *from;
     id.route.destination = is_loopback ? *from : destination.gid;
     finish_address(id);

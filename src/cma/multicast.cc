@@ -9,6 +9,7 @@
 #include "cma/agent.h"
 
 namespace uroce::cma {
+
 int Agent::join(Id& id, std::uint64_t uid, const Address& group, std::uint32_t& number) {
   if (!id.is_datagram() || id.device == nullptr || id.state == IdState::kListening ||
       id.state == IdState::kRemoved) {

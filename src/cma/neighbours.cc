@@ -3,6 +3,7 @@
 
 #include <net/if.h>
 
+#include <array>
 #include <cerrno>
 
 #include "datapath/neighbour/kernel_tables.h"
@@ -14,8 +15,10 @@ namespace {
 // One look is a few microseconds for each neighbour.
 constexpr Duration kBetweenLooks = milliseconds(5);
 
-bool asks_neighbours(const std::string& interface) {
-  const unsigned flags = posix::interface_flags(interface);
+bool asks_neighbours(unsigned interface) {
+  std::array<char, IF_NAMESIZE> name{};
+  if (if_indextoname(interface, name.data()) == nullptr) return false;
+  const unsigned flags = posix::interface_flags(name.data());
   return flags != 0 && (flags & (IFF_NOARP | IFF_LOOPBACK)) == 0;
 }
 
@@ -29,7 +32,7 @@ bool leads_nowhere(int error) {
 int ask_neighbour(const Device& device, const Gid& destination, std::optional<Gid>& next_hop) {
   const engine::Port& port = device.engine().port();
   if (device.is_on_its_own() || destination.is_multicast() || port.is_own_address(destination) ||
-      !asks_neighbours(port.device().netdev)) {
+      !asks_neighbours(device.interface_index())) {
     return 0;
   }
   const datapath::KernelTables tables(device.interface_index());

@@ -2,6 +2,7 @@
 // man rdma_set_option.
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "cma/agent.h"
 
@@ -26,18 +27,17 @@ int set_type_of_service(Id& id, std::span<const std::byte> value) {
 }
 
 // Whoever shares a port may have to go on doing so. Of a port that is listened to, one listens.
-int set_reuse_address(Id& id, std::span<const std::byte> value) {
+std::optional<bool> reuse_address(const Id& id, std::span<const std::byte> value) {
   const auto reuse = read<int>(value);
-  if (!reuse || (*reuse == 0 && id.state != IdState::kIdle)) return EINVAL;
-  id.reuses_address = *reuse != 0 && id.state != IdState::kListening;
-  return 0;
+  const bool is_allowed =
+      id.state == IdState::kIdle || (id.state != IdState::kListening && reuse != 0);
+  return reuse && is_allowed ? std::optional(*reuse != 0) : std::nullopt;
 }
 
-int set_only_own_family(Id& id, std::span<const std::byte> value) {
+std::optional<bool> only_own_family(const Id& id, std::span<const std::byte> value) {
   const auto only = read<int>(value);
-  if (!only || (id.state != IdState::kIdle && id.state != IdState::kBound)) return EINVAL;
-  id.only_own_family = *only != 0;
-  return 0;
+  const bool is_allowed = id.state == IdState::kIdle || id.state == IdState::kBound;
+  return only && is_allowed ? std::optional(*only != 0) : std::nullopt;
 }
 
 int set_ack_timeout(Id& id, std::span<const std::byte> value) {
@@ -49,6 +49,16 @@ int set_ack_timeout(Id& id, std::span<const std::byte> value) {
 }
 
 }  // namespace
+
+// What other processes go by, too: for them and for us, or not at all. No value is none allowed.
+template <typename Option>
+int Agent::set_for_all(Id& id, Option Id::*option, std::optional<bool> value) {
+  if (!value) return EINVAL;
+  const Option former = std::exchange(id.*option, *value);
+  const int error = tell_of_claim(id);
+  if (error != 0) id.*option = former;
+  return error;
+}
 
 int Agent::set_option(Id& id, std::uint32_t level, std::uint32_t name,
                       std::span<const std::byte> value) {
@@ -65,9 +75,9 @@ int Agent::set_option(Id& id, std::uint32_t level, std::uint32_t name,
     case RDMA_OPTION_ID_TOS:
       return set_type_of_service(id, value);
     case RDMA_OPTION_ID_REUSEADDR:
-      return tell_of_claim(id, set_reuse_address(id, value));
+      return set_for_all(id, &Id::reuses_address, reuse_address(id, value));
     case RDMA_OPTION_ID_AFONLY:
-      return tell_of_claim(id, set_only_own_family(id, value));
+      return set_for_all(id, &Id::only_own_family, only_own_family(id, value));
     case RDMA_OPTION_ID_ACK_TIMEOUT:
       return set_ack_timeout(id, value);
     default:

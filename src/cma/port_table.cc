@@ -2,6 +2,7 @@
 #include "cma/port_table.h"
 
 #include <algorithm>
+
 #include "datapath/directory/directory.h"
 
 namespace uroce::cma {
@@ -26,7 +27,7 @@ bool differ(std::uint16_t one, std::uint16_t other) {
 
 }  // namespace
 
-void PortTable::insert(Id& id) { by_service_.emplace(id.service_id(id.source.port), &id); }
+void PortTable::insert(const Id& id) { by_service_.emplace(id.service_id(id.source.port), &id); }
 
 void PortTable::erase(const Id& id) {
   const auto [begin, end] = by_service_.equal_range(id.service_id(id.source.port));

@@ -18,7 +18,7 @@ namespace uroce::cma {
 class PortTable {
  public:
   // With the port of its source, which stays until it is erased; what has none is not in here.
-  void insert(Id& id);
+  void insert(const Id& id);
   void erase(const Id& id);
 
   // May `id` have the port of its source by name? 0 or an errno.

@@ -29,9 +29,10 @@ bool is_taken(int error) { return error == EADDRINUSE || error == EADDRNOTAVAIL;
 // A file that the program has just closed may hold the port still.
 int Agent::claim_port(Id& id) {
   const int error = try_to_claim_port(id);
-  if (!is_taken(error)) return error;
+  if (error == 0 || !(is_taken(error) || error == ENOSPC)) return error;
   close_abandoned_files();
-  return try_to_claim_port(id);
+  const int again = try_to_claim_port(id);
+  return again == ENOSPC ? EADDRNOTAVAIL : again;
 }
 
 int Agent::try_to_claim_port(Id& id) {
@@ -40,7 +41,7 @@ int Agent::try_to_claim_port(Id& id) {
     return EACCES;
   }
   if (const int error = ports_.check(id, false); error != 0) return error;
-  const int error = claim_named_port(id);
+  const int error = claim_in_directory(id);
   if (error == 0) ports_.insert(id);
   return error;
 }
@@ -50,7 +51,7 @@ int Agent::claim_any_port(Id& id) {
   int error = EADDRNOTAVAIL;
   for (int attempt = 0; attempt < kAttempts && is_taken(error); ++attempt) {
     if (!draw_port(id)) return EADDRNOTAVAIL;
-    error = claim_named_port(id);
+    error = claim_in_directory(id);
     if (error == 0) return 0;
     ports_.erase(id);
     id.source.port = 0;
@@ -58,11 +59,11 @@ int Agent::claim_any_port(Id& id) {
   return error;
 }
 
-int Agent::claim_named_port(Id& id) {
+int Agent::claim_in_directory(Id& id) {
   std::uint32_t claim = 0;
   const int error = directory().claim_service(service_claim(id, *block_holder_), claim);
   if (error == 0) id.claim = claim;
-  return error == ENOSPC ? EADDRNOTAVAIL : error;
+  return error;
 }
 
 bool Agent::draw_port(Id& id) {
@@ -73,8 +74,8 @@ bool Agent::draw_port(Id& id) {
   return true;
 }
 
-int Agent::tell_of_claim(const Id& id, int error) {
-  if (error != 0 || !id.claim) return error;
+int Agent::tell_of_claim(const Id& id) {
+  if (!id.claim) return 0;
   return directory().change_service(*id.claim, service_claim(id, *block_holder_));
 }
 

@@ -13,12 +13,9 @@ namespace uroce::cma {
 namespace {
 
 Gid usual_loopback(bool is_ipv4) {
+  if (!is_ipv4) return ipv6_loopback();
   Gid gid;
-  if (is_ipv4) {
-    gid.bytes = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 127, 0, 0, 1};
-  } else {
-    gid.bytes[15] = 1;
-  }
+  gid.bytes = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 127, 0, 0, 1};
   return gid;
 }
 
@@ -26,14 +23,15 @@ Gid usual_loopback(bool is_ipv4) {
 
 // Which device has the source address, and as which GID it goes out.
 int Agent::bind_to_device(Id& id) {
-  id.device = device_of(id.source.gid, id.source.is_link_local() ? id.source.scope : 0);
-  id.route.source = id.source.gid;
-  if (id.device == nullptr && id.source.is_loopback()) {
-    id.device = loopback_device(id.source.is_ipv4);
-    if (id.device != nullptr) id.route.source = *id.device->any_gid(id.source.is_ipv4);
+  Device* device = device_of(id.source.gid, id.source.is_link_local() ? id.source.scope : 0);
+  std::optional<Gid> goes_out_as = id.source.gid;
+  if (device == nullptr && id.source.is_loopback()) {
+    device = loopback_device(id.source.is_ipv4);
+    if (device != nullptr) goes_out_as = device->any_gid(id.source.is_ipv4);
   }
-  if (id.device == nullptr) return ENODEV;
-  id.route.device = id.device;
+  if (device == nullptr || !goes_out_as) return ENODEV;
+  id.bind_to(device);
+  id.route.source = *goes_out_as;
   return 0;
 }
 
@@ -58,7 +56,7 @@ int Agent::bind(Id& id, const Address& address) {
   if (const int error = bind_address(id, address); error != 0) return error;
   if (const int error = claim_port(id); error != 0) {
     id.source = {};
-    id.device = nullptr;
+    id.bind_to(nullptr);
     id.state = IdState::kIdle;
     return error;
   }
@@ -112,7 +110,7 @@ int Agent::resolve_address(Id& id, const Address* source, const Address& destina
   }
   id.destination = to;
   if (id.source.port == 0 && !draw_port(id)) {
-    id.source = former;
+    take_source_back(id, former);
     return EADDRNOTAVAIL;
   }
   id.route.destination = is_loopback ? id.route.source : to.gid;
@@ -135,6 +133,11 @@ int Agent::resolve_address(Id& id, const Address* source, const Address& destina
 void Agent::take_source_back(Id& id, const Address& former) {
   if (former.port == 0) ports_.erase(id);
   id.source = former;
+  id.destination = {};
+  id.route.destination = {};
+  if (!former.is_any()) return;
+  id.bind_to(nullptr);
+  id.route.source = {};
 }
 
 void Agent::finish_address(Id& id) {

@@ -82,9 +82,10 @@ Result<Uplink> open_udp(datapath::Directory& directory, const host::Config& conf
 }
 
 Result<Uplink> open_dpdk_port(const host::Config& config, const host::TreeDevice& device,
-                              DatapathCounters* counters) {
+                              const host::HostNetwork& network, DatapathCounters* counters) {
+  const host::Interface* interface = network.find(device.interface_index, device.netdev);
   datapath::DpdkOptions options{.spec = config.uplink.dpdk_spec,
-                                .interface = device.netdev,
+                                .interface = interface != nullptr ? interface->name : device.netdev,
                                 .addresses = {},
                                 .verify_icrc = config.verify_icrc,
                                 .counters = counters};
@@ -103,7 +104,7 @@ Result<Uplink> open_uplink(datapath::Directory& directory, const host::Config& c
     case host::UplinkKind::kUdp:
       return open_udp(directory, config, device, network, counters);
     case host::UplinkKind::kDpdk:
-      return open_dpdk_port(config, device, counters);
+      return open_dpdk_port(config, device, network, counters);
     case host::UplinkKind::kNone:
       break;
   }
@@ -159,15 +160,18 @@ Result<EngineParts> make_parts(const std::string& device, const host::Environmen
 
   EngineParts parts;
   auto blocks = std::make_unique<DirectoryBlocks>(std::move(*directory));
-  parts.counters = open_counters(folder->network_path, *found, blocks->directory());
+  datapath::Directory& own = blocks->directory();
+  parts.directory = &own;
+  parts.blocks = std::move(blocks);  // now, so that it goes after what uses it
+  parts.counters = open_counters(folder->network_path, *found, own);
   if (config->local) {
     auto local = datapath::ShmDatapath::create(
-        blocks->directory(), {.counters = of_link(parts.counters, transport::kLocalLink)});
+        own, {.counters = of_link(parts.counters, transport::kLocalLink)});
     if (!local) return local.error();
     parts.links[transport::kLocalLink] = std::move(*local);
   }
-  auto uplink = open_uplink(blocks->directory(), *config, *found, *network,
-                            of_link(parts.counters, transport::kUplink));
+  auto uplink =
+      open_uplink(own, *config, *found, *network, of_link(parts.counters, transport::kUplink));
   if (!uplink) return uplink.error();
   parts.links[transport::kUplink] = std::move(uplink->datapath);
   auto capture = open_capture(*config, device);
@@ -178,8 +182,6 @@ Result<EngineParts> make_parts(const std::string& device, const host::Environmen
     if (!with_taps) return with_taps.error();
     link = std::move(*with_taps);
   }
-  parts.directory = &blocks->directory();
-  parts.blocks = std::move(blocks);
   parts.port =
       std::make_unique<Port>(std::move(*tree), std::move(*found), *network, uplink->port_mtu_bytes);
   return parts;

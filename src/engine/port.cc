@@ -45,7 +45,8 @@ Port::Snapshot Port::snapshot_of(const host::HostNetwork& network, host::GidTabl
   if (interface != nullptr) {
     s.facts = {.active = interface->up && interface->running,
                .mtu_bytes = interface->mtu_bytes,
-               .bits_per_second = std::uint64_t{interface->megabits_per_second} * 1'000'000};
+               .bits_per_second = std::uint64_t{interface->megabits_per_second} * 1'000'000,
+               .interface_index = static_cast<unsigned>(interface->index)};
   } else if (device_.netdev.empty()) {
     s.facts.active = true;  // a port of its own, up as long as the program runs
     s.facts.mtu_bytes = own_mtu_bytes_;
@@ -110,14 +111,9 @@ std::vector<PortEvent> Port::refresh() {
 // Whether the interface that was there is deleted; one that comes again is another, also under the
 // same name. A new name alone is no removal.
 bool Port::follow_interface(const host::HostNetwork& network) {
-  const int former = interface_index_;
-  const bool is_there = std::ranges::any_of(
-      network.interfaces,
-      [former](const host::Interface& interface) { return interface.index == former; });
-  if (is_there) return false;
-  const host::Interface* const now = network.find(device_.netdev);
-  interface_index_ = now == nullptr ? 0 : now->index;
-  return former != 0;
+  const host::Interface* const now = network.find(interface_index_, device_.netdev);
+  const int former = std::exchange(interface_index_, now == nullptr ? 0 : now->index);
+  return former != 0 && former != interface_index_;
 }
 
 std::vector<PortEvent> Port::look_again() {

@@ -29,6 +29,7 @@ struct PortFacts {
   bool active = false;
   std::uint32_t mtu_bytes = 0;
   std::uint64_t bits_per_second = 0;  // 0: not known
+  unsigned interface_index = 0;       // as the kernel numbers it now; 0: there is none
   std::uint32_t removals = 0;         // how often its interface was deleted since it was opened
 };
 

@@ -10,7 +10,8 @@
 //   cm_calls fallback SOURCE DESTINATION    listens with what could not connect
 //   cm_calls option NAME ADDRESS PORT [ADDRESS PORT]
 //       binds, then sets reuse or afonly; a process of its own does so in the other order, with the
-//       second address if there is one. Then the option is taken back.
+//       second address if there is one. Then the option is taken back, and set while listening.
+//   cm_calls after COMMAND DESTINATION      resolves, once the device is open and COMMAND has run
 //   cm_calls accept ADDRESS         more private data than there is room for, then again
 //   cm_calls established ADDRESS    what the sides of a connection are told of it
 //   cm_calls disconnect ADDRESS     identifiers that have no connection to end
@@ -143,7 +144,8 @@ static void fall_back(char** arguments) {
     printf("%s\n", rdma_event_str(next_event().event));
   }
   const int result = rdma_listen(id, 1);
-  printf("rdma_listen: %s, %s port\n", told(result), rdma_get_src_port(id) != 0 ? "a" : "no");
+  printf("rdma_listen: %s, %s port, device %s\n", told(result),
+         rdma_get_src_port(id) != 0 ? "a" : "no", device_of(id));
 }
 
 static int set(struct rdma_cm_id* id, const char* option, int value) {
@@ -172,6 +174,15 @@ static void set_option(char** arguments, int count, char** again) {
   }
   if (waitpid(child, NULL, 0) != child) fail("waitpid");
   printf("taken back: %s\n", told(set(id, option, 0)));
+  if (rdma_listen(id, 1) != 0) fail("rdma_listen");
+  printf("while listening: %s\n", told(set(id, option, 1)));
+}
+
+static void resolve_after(const char* command, const char* destination) {
+  struct rdma_cm_id* id = make_id(RDMA_PS_TCP);
+  if (system(command) != 0) fail(command);
+  const int result = begin_to_resolve(id, "-", 0, destination);
+  printf("%s\n", result == 0 ? rdma_event_str(next_event().event) : strerror(errno));
 }
 
 // A client that is about to connect to a server, and the server's side of it.
@@ -268,6 +279,8 @@ int main(int argc, char** argv) {
     fall_back(argv + 2);
   } else if (argc >= 5 && strcmp(what, "option") == 0) {
     set_option(argv + 2, argc - 2, argv);
+  } else if (argc == 4 && strcmp(what, "after") == 0) {
+    resolve_after(argv[2], argv[3]);
   } else if (argc == 3 && strcmp(what, "accept") == 0) {
     accept_too_much(argv[2]);
   } else if (argc == 3 && strcmp(what, "established") == 0) {

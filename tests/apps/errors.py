@@ -67,6 +67,13 @@ def check_environment_variable_is_named(place, _):
            {"UROCE_UPLINK": "pigeon"})
 
 
+def check_a_capture_that_the_device_cannot_begin(place, _):
+    """All that the device had opened before is closed again, which a sanitizer sees."""
+    expect(place, ["run", "--netdev", "lo", "--uplink", "udp", "--", "env",
+                   "UROCE_PCAP=/nowhere/out.pcapng", *DEVINFO], 1,
+           "/nowhere/out.pcapng: cannot be written")
+
+
 def check_output_to_a_full_disk(place, _):
     with open("/dev/full", "w", encoding="ascii") as full:
         done = subprocess.run([*place.server_prefix, place.uroce, "devices", "--netdev", "lo"],

@@ -3,15 +3,15 @@
 """Single calls of librdmacm answer what they answer on Linux: which port and device an identifier has,
 what is refused, and with which error."""
 import subprocess
-import time
 
 import checks
 import places
 from pairs import Place
-from programs import DEADLINE_SECONDS, Failure
+from programs import DEADLINE_SECONDS, Failure, wait_until
 
 OWN = {4: "10.77.0.2", 6: "fd77::2"}  # the client's, in the place veth-udp
 PEER = "10.77.0.1"
+SILENT = "10.77.0.99"
 OUT_OF_REACH = "2001:db8::1"
 GROUP = "239.1.2.3"
 MANY = 2000  # more than the directory has rows for, and than ports drawn by chance stay apart
@@ -63,10 +63,20 @@ def check_a_port_that_is_taken(place, tool):
 
 
 def check_listening_with_what_could_not_connect(place, tool):
-    """It gets a port of its own then, though none was named."""
-    text = output(place, tool, "fallback", OWN[4], "10.77.0.99")
-    expect(text, "RDMA_CM_EVENT_ADDR_ERROR", "rdma_listen: done, a port")
+    """It gets a port of its own then, though none was named, and is where it was bound, if it was."""
+    for source, device in ((OWN[4], "uroce0"), ("-", "none")):
+        expect(output(place, tool, "fallback", source, SILENT),
+               "RDMA_CM_EVENT_ADDR_ERROR", f"rdma_listen: done, a port, device {device}")
 
+
+def check_a_silent_neighbour_behind_an_interface_that_was_renamed(place, tool):
+    def rename(name, to):
+        return f"ip link set {name} down && ip link set {name} name {to} && ip link set {to} up"
+    try:
+        expect(output(place, tool, "after", rename("v1", "v7"), SILENT), "RDMA_CM_EVENT_ADDR_ERROR")
+    finally:
+        back = f"{rename('v7', 'v1')} && ip addr add {OWN[6]}/64 dev v1 nodad"
+        subprocess.run([*place.client_prefix, "sh", "-c", back], check=True)
 
 
 def check_a_privileged_port(place, tool):
@@ -83,12 +93,11 @@ def check_a_bound_source_from_which_no_way_leads(place, tool):
 
 def link_local_address(host, interface):
     """Once it may be used."""
-    for _ in range(400):
-        words = host.ip("-6", "-o", "addr", "show", "dev", interface, "scope", "link").split()
-        if words and "tentative" not in words:
-            return words[words.index("inet6") + 1].split("/")[0]
-        time.sleep(0.02)
-    raise Failure(f"{interface} has no link-local address")
+    def words():
+        return host.ip("-6", "-o", "addr", "show", "dev", interface, "scope", "link").split()
+    wait_until(lambda: words() and "tentative" not in words(),
+               f"{interface} has a link-local address")
+    return words()[words().index("inet6") + 1].split("/")[0]
 
 
 def check_link_local_addresses_of_two_interfaces(place, tool):
@@ -134,10 +143,11 @@ def check_a_group_that_is_joined_twice(place, tool):
 
 
 def check_options_that_are_set_after_binding(place, tool):
+    while_listening = ["while listening: Invalid argument"]
     expect(output(place, tool, "option", "reuse", "0.0.0.0", 7015),
-           "the other process: done", "taken back: Invalid argument")
+           "the other process: done", "taken back: Invalid argument", *while_listening)
     expect(output(place, tool, "option", "afonly", "::", 7014, "0.0.0.0", 7014),
-           "the other process: done", "taken back: done")
+           "the other process: done", "taken back: done", *while_listening)
 
 
 def check_what_an_established_connection_tells(place, tool):
@@ -154,6 +164,7 @@ if __name__ == "__main__":
         check_ports_of_many_that_connect_from_an_address,
         check_ports_of_many_that_connect_from_anywhere, check_the_port_of_a_source_that_is_any,
         check_a_port_that_is_taken, check_listening_with_what_could_not_connect,
+        check_a_silent_neighbour_behind_an_interface_that_was_renamed,
         check_a_privileged_port, check_a_bound_source_from_which_no_way_leads,
         check_link_local_addresses_of_two_interfaces, check_an_answer_that_cannot_be_sent_refuses,
         check_disconnecting_what_has_no_connection, check_a_group_that_is_joined_twice,

@@ -2,7 +2,6 @@
 // Who offers which service of the communication manager. Claims are made under a lock, since two
 // must not be made at once; looking one up takes loads only, and a service that changes meanwhile
 // is found or not, as if the look had been a little later or earlier.
-
 #include <cerrno>
 #include <cstring>
 
