@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // What is counted of a port: by the transport, and by the datapaths (datapath.h). One engine's
 // counters are words that only grow, of one writer; those that it shares with the host lie in a
-// row of a file that all may read (engine/counter_row.h). host/port_counters.h has the names under
-// which sysfs shows them.
+// row of a file that all programs of the user may read (engine/counter_row.h). host/port_counters.h
+// has the names under which sysfs shows them.
 #pragma once
 
 #include <array>

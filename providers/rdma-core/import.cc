@@ -6,6 +6,7 @@
 // the number of /dev/null. So the context that the descriptor belongs to is looked for: the one
 // whose own descriptor is a duplicate of it, which the kernel tells by kcmp.
 #include <linux/kcmp.h>
+#include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -26,6 +27,15 @@ struct OpenContexts {
 OpenContexts& open_contexts() {
   static OpenContexts* const all = new OpenContexts;
   return *all;
+}
+
+// Nobody is in the middle of it when the process forks, and so nobody is in the child. It comes
+// after the engines' own handlers, and so locks before them, as an import does.
+void lock_across_forks() {
+  static const int result =
+      pthread_atfork([] { open_contexts().mutex.lock(); }, [] { open_contexts().mutex.unlock(); },
+                     [] { open_contexts().mutex.unlock(); });
+  static_cast<void>(result);  // out of memory: a child that forked in the middle may hang
 }
 
 enum class Answer { kYes, kNo, kUnknown };
@@ -87,6 +97,7 @@ void unimport_mr(ibv_mr* mr) {
 }  // namespace
 
 void remember(ContextHolder& context) {
+  lock_across_forks();
   OpenContexts& all = open_contexts();
   const std::lock_guard guard(all.mutex);
   context.next = all.first;

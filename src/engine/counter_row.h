@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Where an engine counts so that everybody on this host can read it: its row of a file that all
+// Where an engine counts so that every program of the user can read it: its row of a file that all
 // engines of one port share (host/port_counters.h says which, and who reads it).
 //
 // Nobody adds up what an engine has counted when it ends: the next one that gets the row counts on

@@ -6,12 +6,15 @@
 #include <mutex>
 #include <utility>
 
+#include "posix/uncancelled.h"
+
 namespace uroce::engine {
 
 std::uint32_t KeySource::next() {
   const std::lock_guard guard(lock_);
   for (int attempt = 0; attempt < 8; ++attempt) {
     if (left_ == 0) {
+      const posix::Uncancelled whole;
       // Up to 256 bytes come whole or not at all.
       if (getrandom(keys_.data(), sizeof(keys_), 0) != static_cast<ssize_t>(sizeof(keys_))) {
         continue;

@@ -51,7 +51,6 @@ Ah* create_ah(Pd& pd, const ibv_ah_attr& attributes) {
 
 void Ah::leave_device() {
   Engine& engine = domain.context.engine();
-  if (engine.is_abandoned()) return;  // its paths are the parent's to close
   UnusedPaths& unused = domain.context.unused_paths();
   unused.add(opened.exchange(nullptr, std::memory_order_acq_rel));
   unused.sweep(engine);

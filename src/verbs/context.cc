@@ -105,6 +105,7 @@ void Context::stop_events() {
   const engine::Engine::Section section(engine_);
   read_descriptor_ = -1;
   async_descriptor_ = &read_descriptor_;
+  async_.close();
 }
 
 Context::~Context() {

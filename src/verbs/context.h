@@ -46,7 +46,8 @@ struct CompletionChannel {
 
 class Context final : public engine::PortListener {
  public:
-  // Null, and errno, when the device cannot be opened; a line on standard error says why.
+  // Null, and errno, when the device cannot be opened; a line on standard error says why, if it is
+  // for more than a lack of memory or descriptors.
   static Context* open(const char* device);
   // Over an engine that is acquired, or was made elsewhere (tests), and is released with it, also
   // when there is none: null, and errno.

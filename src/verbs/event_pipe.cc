@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdio>
+#include <utility>
 
 #include "posix/uncancelled.h"
 
@@ -32,8 +33,8 @@ void EventPipe::open(int descriptor) {
   if (descriptor_ < 0) descriptor_ = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
 }
 
-EventPipe::~EventPipe() {
-  if (descriptor_ >= 0) close(descriptor_);
+void EventPipe::close() {
+  if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
 }
 
 std::size_t EventPipe::unread_bytes() const {

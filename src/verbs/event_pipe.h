@@ -27,7 +27,9 @@ class EventPipe {
   // `descriptor`: of either end of the pipe. Afterwards is_open(), or errno says why not, and it
   // may be tried again.
   void open(int descriptor);
-  ~EventPipe();
+  // Nobody reads any more.
+  void close();
+  ~EventPipe() { close(); }
   EventPipe(const EventPipe&) = delete;
   EventPipe& operator=(const EventPipe&) = delete;
 

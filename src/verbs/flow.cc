@@ -82,7 +82,7 @@ void Flow::leave_device() {
 
 void destroy_flow(Flow* flow) {
   const std::unique_ptr<Flow> destroyed(flow);
-  if (flow->is_live()) flow->end();
+  flow->end();
   flow->qp.flows.fetch_sub(1, std::memory_order_release);
 }
 

@@ -10,7 +10,7 @@ void Made::begin() {
 }
 
 void Made::end() {
-  if (has_ended_) return;
+  if (!is_live()) return;
   leave_device();
   has_left();
 }

@@ -42,7 +42,7 @@ class Made {
     kDm,
     kPd,
   };
-  static constexpr std::size_t kKinds = 12;
+  static constexpr std::size_t kKinds = static_cast<std::size_t>(Kind::kPd) + 1;
 
   Made(Kind kind_of_it, Context& maker) : context(maker), kind(kind_of_it) {}
   Made(const Made&) = delete;
@@ -50,7 +50,8 @@ class Made {
 
   // It is complete; what closes the descriptor ends it.
   void begin();
-  // The device has nothing of it any more. Once; afterwards it does nothing.
+  // The device has nothing of it any more. Once; afterwards it does nothing, nor in the child of a
+  // fork, where the device is the parent's.
   void end();
   // It has left the device otherwise.
   void has_left();

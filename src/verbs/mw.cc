@@ -71,7 +71,7 @@ void Mw::leave_device() {
 }
 
 void dealloc_mw(Mw* mw) {
-  if (mw->is_live()) mw->end();
+  mw->end();
   mw->domain.users.fetch_sub(1, std::memory_order_release);
   delete mw;
 }

@@ -11,6 +11,8 @@
 #include <cstdio>
 #include <string_view>
 
+#include "posix/uncancelled.h"
+
 namespace uroce::datapath {
 namespace {
 
@@ -46,6 +48,7 @@ std::optional<ProcessState> parse(std::string_view text) {
 }  // namespace
 
 std::optional<ProcessState> read_process_state(std::uint32_t pid) {
+  const posix::Uncancelled whole;
   std::array<char, 32> path{};
   std::snprintf(path.data(), path.size(), "/proc/%u/stat", pid);
   const int fd = ::open(path.data(), O_RDONLY | O_CLOEXEC);

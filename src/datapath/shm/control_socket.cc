@@ -109,6 +109,7 @@ int PeerSocket::connect(const std::string& path) {
 }
 
 int PeerSocket::offer(const RingOffer& offer, int descriptor) const {
+  const posix::Uncancelled whole;
   RingOffer copy = offer;
   iovec piece{.iov_base = &copy, .iov_len = sizeof copy};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};

@@ -47,7 +47,6 @@ TEST_F(EventPipeTest, AFullPipeSaysSoAndDoesNotBlock) {
   EXPECT_GT(written, 1'000);
 }
 
-// The shard's lock would stay taken (man 7 pthreads).
 // An imported device's is opened by its first event, perhaps when there are no descriptors.
 TEST_F(EventPipeTest, CanBeOpenedLater) {
   EventPipe other;
@@ -64,6 +63,7 @@ TEST_F(EventPipeTest, CanBeOpenedLater) {
   EXPECT_EQ(next(), 5U);
 }
 
+// The shard's lock would stay taken (man 7 pthreads).
 TEST_F(EventPipeTest, IsUsedByThreadsThatAreToBeCancelled) {
   const auto write = [this] { EXPECT_TRUE(pipe_.write(std::uint64_t{1})); };
   EXPECT_TRUE(test::is_no_cancellation_point(write));

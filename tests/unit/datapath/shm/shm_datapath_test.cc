@@ -11,6 +11,8 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
+#include "datapath/directory/process_state.h"
+#include "support/cancelled.h"
 #include "support/few_descriptors.h"
 #include "support/temporary_folder.h"
 #include "unit/datapath/shm/shm_end.h"
@@ -147,6 +149,18 @@ TEST_F(ShmTest, ARingThatItsReaderHadNoDescriptorForIsOfferedAgain) {
   EXPECT_EQ(b.link().counters().rx_not_roce, 0u);
   ASSERT_TRUE(a.send(path, 2));
   EXPECT_THAT(b.receive(), ElementsAre(2));
+}
+
+// The shard's lock would stay taken (man 7 pthreads).
+TEST_F(ShmTest, WhatIsDoneAboutASlowPeerIsNoCancellationPoint) {
+  ShmEnd a(folder.path()), b(folder.path());
+  ASSERT_TRUE(a.send(a.path_to(b.qpn()), 1));
+  const auto offer_again = [&a] {
+    for (std::int64_t us = 0; us < 100'000; us += 10) a.link().on_turn({us * 1'000});
+  };
+  EXPECT_TRUE(test::is_no_cancellation_point(offer_again));
+  const auto look = [] { EXPECT_TRUE(read_process_state(static_cast<std::uint32_t>(::getpid()))); };
+  EXPECT_TRUE(test::is_no_cancellation_point(look));
 }
 
 // Or its peers would wait for it for ever, whatever their time-outs are.
