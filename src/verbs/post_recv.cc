@@ -9,16 +9,17 @@
 #include "verbs/srq.h"
 
 namespace uroce::verbs {
+
 int post_recv(Qp& qp, ibv_recv_wr* request, ibv_recv_wr** bad) {
   using transport::QpState;
   const bool has_own_queue = qp.parts.srq == nullptr && qp.parts.receive_cq != nullptr;
   if (!has_own_queue || qp.core.state.load(std::memory_order_acquire) == QpState::kReset) {
-    return refuse(EINVAL, request, bad);
+    return refuse_receives(EINVAL, request, bad);
   }
   int error = 0;
   {
     const QueueGuard posters(qp.receive_lock, qp.context.engine());
-    if (!posters.is_held()) return refuse(EIO, request, bad);
+    if (!posters.is_held()) return refuse_receives(EIO, request, bad);
     error = post_receives(qp.core.receive_queue, qp.limits.max_recv_sge, request, bad);
   }
   if (qp.core.state.load(std::memory_order_seq_cst) == QpState::kErr) [[unlikely]] {
@@ -29,7 +30,7 @@ int post_recv(Qp& qp, ibv_recv_wr* request, ibv_recv_wr** bad) {
 
 int post_srq_recv(Srq& srq, ibv_recv_wr* request, ibv_recv_wr** bad) {
   const QueueGuard posters(srq.lock, srq.context.engine());
-  if (!posters.is_held()) return refuse(EIO, request, bad);
+  if (!posters.is_held()) return refuse_receives(EIO, request, bad);
   return post_receives(srq.core.queue, srq.max_sges, request, bad);
 }
 

@@ -17,13 +17,6 @@ namespace uroce::verbs {
   return true;
 }
 
-// Nothing of the list from `request` on is posted.
-template <typename WorkRequest>
-[[nodiscard]] int refuse(int error, WorkRequest* request, WorkRequest** bad) {
-  *bad = request;
-  return error;
-}
-
 class QueueGuard {
  public:
   QueueGuard(engine::SpinLock& lock, const engine::Engine& engine)

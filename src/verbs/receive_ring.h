@@ -34,6 +34,12 @@ inline std::uint64_t total_bytes(const ibv_sge* list, int count) {
   return sum;
 }
 
+// Nothing of the list is posted.
+[[nodiscard]] inline int refuse_receives(int error, ibv_recv_wr* request, ibv_recv_wr** bad) {
+  *bad = request;
+  return error;
+}
+
 // Posts the list until one does not fit. 0, or an errno and `*bad` the first that was not posted
 // (man ibv_post_recv). The caller serialises.
 inline int post_receives(transport::RecvQueue& queue, std::uint32_t max_sges, ibv_recv_wr* request,

@@ -161,12 +161,12 @@ int destroy_wq(Wq* wq) {
 
 int post_wq_recv(Wq& wq, ibv_recv_wr* request, ibv_recv_wr** bad) {
   if (wq.core.state.load(std::memory_order_acquire) == QpState::kReset) {
-    return refuse(EINVAL, request, bad);
+    return refuse_receives(EINVAL, request, bad);
   }
   int error = 0;
   {
     const QueueGuard posters(wq.lock, wq.context.engine());
-    if (!posters.is_held()) return refuse(EIO, request, bad);
+    if (!posters.is_held()) return refuse_receives(EIO, request, bad);
     error = post_receives(wq.core.receive_queue, wq.max_sges, request, bad);
   }
   if (wq.core.state.load(std::memory_order_seq_cst) == QpState::kErr) [[unlikely]] {

@@ -20,6 +20,12 @@ class PortOnLoopback : public testing::Test {
     tree_ = *host::prepare_device_tree(*directory, {device});
   }
 
+  static host::TreeDevice first_device(const host::HeldTree& tree) {
+    auto devices = host::read_device_tree(tree);
+    EXPECT_TRUE(devices && !devices->empty());
+    return devices && !devices->empty() ? devices->front() : host::TreeDevice{};
+  }
+
   test::TemporaryFolder base_;
   Gid stale_;
   std::string tree_;
@@ -30,10 +36,9 @@ TEST_F(PortOnLoopback, KnowsWhatHasChangedSinceTheTreeWasPrepared) {
   ASSERT_TRUE(network);
   auto held = host::hold_device_tree(tree_);
   ASSERT_TRUE(held);
-  auto devices = host::read_device_tree(*held);
-  ASSERT_TRUE(devices);
-  ASSERT_EQ(devices->front().gids.find(stale_), 0u);
-  const Port port(std::move(*held), devices->front(), *network);
+  const host::TreeDevice device = first_device(*held);
+  ASSERT_EQ(device.gids.find(stale_), 0u);
+  const Port port(std::move(*held), device, *network);
   EXPECT_NE(port.gid(0), stale_);
   EXPECT_FALSE(port.is_own_address(stale_));
 }
@@ -62,11 +67,10 @@ TEST_F(PortOnLoopback, IsFollowedWithoutItsFiles) {
   ASSERT_TRUE(network);
   auto held = host::hold_device_tree(tree_);
   ASSERT_TRUE(held);
-  auto devices = host::read_device_tree(*held);
-  ASSERT_TRUE(devices);
+  const host::TreeDevice device = first_device(*held);
   for (const std::string& removed : {tree_, tree_.substr(0, tree_.rfind('/'))}) {
     host::remove_tree(removed);
-    const Port port(host::HeldTree{tree_, {}}, devices->front(), *network);
+    const Port port(host::HeldTree{tree_, {}}, device, *network);
     EXPECT_FALSE(port.is_behind());
     EXPECT_FALSE(port.index_of(stale_));
   }

@@ -5,6 +5,18 @@
 namespace uroce::verbs {
 namespace {
 
+void to_rts_as_datagrams(Qp& qp) {
+  ibv_qp_attr a{};
+  a.qp_state = IBV_QPS_INIT;
+  a.port_num = 1;
+  a.qkey = 0x11;
+  ASSERT_EQ(modify_qp(qp, a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY), 0);
+  a.qp_state = IBV_QPS_RTR;
+  ASSERT_EQ(modify_qp(qp, a, IBV_QP_STATE), 0);
+  a.qp_state = IBV_QPS_RTS;
+  ASSERT_EQ(modify_qp(qp, a, IBV_QP_STATE | IBV_QP_SQ_PSN), 0);
+}
+
 struct SendBuilderTest : VerbsTest {
   SendBuilderTest() {
     a_ = make_qp();
@@ -24,6 +36,13 @@ struct SendBuilderTest : VerbsTest {
   }
   static SendHead head(std::uint64_t wr_id, unsigned flags = IBV_SEND_SIGNALED) {
     return {.wr_id = wr_id, .flags = flags};
+  }
+  Qp* make_datagram_qp() {
+    ibv_qp_init_attr attributes = usual_qp();
+    attributes.qp_type = IBV_QPT_UD;
+    Qp* const qp = make_qp(attributes);
+    if (qp != nullptr) to_rts_as_datagrams(*qp);
+    return qp;
   }
   void receive(std::uint64_t wr_id) {
     ReceiveRequest request(target_.data(), 64, to_->region.key);
@@ -239,24 +258,9 @@ TEST_F(SendBuilderTest, BothWaysOfPostingOnOneQueue) {
   for (std::size_t i = 0; i < all.size(); ++i) EXPECT_EQ(all[i].wr_id, i);
 }
 
-void to_rts_as_datagrams(Qp& qp) {
-  ibv_qp_attr a{};
-  a.qp_state = IBV_QPS_INIT;
-  a.port_num = 1;
-  a.qkey = 0x11;
-  ASSERT_EQ(modify_qp(qp, a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY), 0);
-  a.qp_state = IBV_QPS_RTR;
-  ASSERT_EQ(modify_qp(qp, a, IBV_QP_STATE), 0);
-  a.qp_state = IBV_QPS_RTS;
-  ASSERT_EQ(modify_qp(qp, a, IBV_QP_STATE | IBV_QP_SQ_PSN), 0);
-}
-
 TEST_F(SendBuilderTest, ADatagramNeedsAnAddress) {
-  ibv_qp_init_attr attributes = usual_qp();
-  attributes.qp_type = IBV_QPT_UD;
-  Qp* const qp = make_qp(attributes);
+  Qp* const qp = make_datagram_qp();
   ASSERT_NE(qp, nullptr);
-  to_rts_as_datagrams(*qp);
   ibv_ah_attr address = rtr(*b_).ah_attr;
   Ah* const ah = create_ah(*pd_, address);
   ASSERT_NE(ah, nullptr);
@@ -278,11 +282,8 @@ TEST_F(SendBuilderTest, ADatagramNeedsAnAddress) {
 
 // As a handle may go that datagrams were posted through.
 TEST_F(SendBuilderTest, AnAddressMayGoBeforeItsDatagramIsPosted) {
-  ibv_qp_init_attr attributes = usual_qp();
-  attributes.qp_type = IBV_QPT_UD;
-  Qp* const qp = make_qp(attributes);
+  Qp* const qp = make_datagram_qp();
   ASSERT_NE(qp, nullptr);
-  to_rts_as_datagrams(*qp);
   ibv_ah_attr address = rtr(*b_).ah_attr;
   const auto close_unused = [&] { destroy_ah(create_ah(*pd_, address)); };
   const int before = fakes_.local->open_paths;
@@ -311,11 +312,8 @@ TEST_F(SendBuilderTest, AnAddressMayGoBeforeItsDatagramIsPosted) {
 
 // Whichever way it is posted. (A parent domain is the domain that it was made of.)
 TEST_F(SendBuilderTest, AnAddressOfAnotherDomainIsRefused) {
-  ibv_qp_init_attr attributes = usual_qp();
-  attributes.qp_type = IBV_QPT_UD;
-  Qp* const qp = make_qp(attributes);
+  Qp* const qp = make_datagram_qp();
   ASSERT_NE(qp, nullptr);
-  to_rts_as_datagrams(*qp);
   Pd* const other = alloc_pd(*context_);
   ibv_pd parent_handle{};
   Pd* const parent = alloc_parent_domain(*context_, parent_handle, pd_, nullptr, {});
